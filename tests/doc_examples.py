@@ -4,7 +4,14 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pytest_crmeval.domain.judgement import Grade, Judgement
+from pytest_crmeval.domain.judgement import (
+    Answer,
+    Grade,
+    Judgement,
+    LabelAgreement,
+    Statement,
+    StatementAnswer,
+)
 from pytest_crmeval.domain.score import Score, Verdict
 from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
 from pytest_crmeval.domain.usage import Bill, Usage
@@ -55,7 +62,11 @@ def _small() -> Iterator[Trial]:
 
 
 def _judgement(played: Trial) -> Judgement:
-    passes = played.passed != played.planned.case.endswith("9")
-    mark = 1.0 if passes else 0.4
-    bill = Bill(usage=Usage(input=2_500, output=100, calls=1), cost=0.0025)
-    return Judgement(grades=(Grade(goal=mark, process=mark),), bill=bill)
+    false = not played.passed and played.planned.case.endswith("9")
+    answer = StatementAnswer(answer=Answer.FALSE if false else Answer.TRUE, reason="the row has 60")
+    return Judgement(
+        grades=(Grade(answers=(answer,)),),
+        statements=(Statement(turn=1, quote="The chance has gone up."),),
+        agreement=LabelAgreement(found=71, missed=5, accepted=75, refused=1),
+        bill=Bill(usage=Usage(input=2_500, output=100, calls=1), cost=0.0025),
+    )

@@ -90,6 +90,16 @@ class Half:
         return Reply(calls=[ToolCall(tool="create_new_client", arguments=arguments)])
 
 
+class Chatty(Half):
+    '''As right as Half; says more than the rules of `reply` can decide.'''
+
+    name = "chatty"
+
+    def reply(self, messages, tools):
+        said = super().reply(messages, tools)
+        return said if said.calls else Reply(text="Done. They always pay us in cash.")
+
+
 class Broken:
     '''Its network is down.'''
 

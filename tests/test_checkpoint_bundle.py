@@ -14,7 +14,6 @@ import pytest
 from pytest_crmeval.domain.file_outcome import TestVerdict, mean_pass
 from pytest_crmeval.journal.solutions.outcomes import Defect, Ungradable
 from pytest_crmeval.ports.sandbox import Language, Prepared, Program, Sandbox, SandboxError
-from pytest_crmeval.solutions import referee
 from pytest_crmeval.solutions.files import SolutionRef, find, read
 from pytest_crmeval.solutions.play.solution import Judge, Rules, ungradable
 from pytest_crmeval.solutions.problems import Problems, opened
@@ -153,7 +152,7 @@ def sandbox() -> Iterator[Sandbox]:
 @pytest.fixture(scope="module")
 def judge(sandbox: Sandbox) -> Iterator[Judge]:
     """Return who judges; checkers are compiled once."""
-    with Judge(sandbox, referee, Rules()) as one:
+    with Judge(sandbox, Rules()) as one:
         yield one
 
 

@@ -3,6 +3,8 @@
 import json
 import re
 import shlex
+import shutil
+import socket
 import subprocess
 import sys
 import tomllib
@@ -12,11 +14,17 @@ import pytest
 import yaml
 
 from pytest_crmeval import cli, hookspecs
+from pytest_crmeval.agents.calling import reply_of
+from pytest_crmeval.agents.command import CommandAgent
+from pytest_crmeval.agents.http import HttpAgent
+from pytest_crmeval.conversations.calibration import labelled_replies
+from pytest_crmeval.domain.messages import Reply, ToolCall, ToolResult, agent_says, crm_says, user_says
 from pytest_crmeval.options.declared import OPTIONS, SETTINGS
 from pytest_crmeval.player.kinds import KINDS
 from pytest_crmeval.report.gate import Gate
 from tests.fakes import trial
 from tests.kept_runs import keep, part
+from tests.postgres.processes import eventually
 
 ROOT = Path(__file__).parents[1]
 DECLARED = {name for options in OPTIONS.values() for name in options}
@@ -65,11 +73,19 @@ def test_a_converted_transcript_is_clean(converted: Path, capsys: pytest.Capture
     assert "0  invalid conversations" in capsys.readouterr().out
 
 
-def test_a_converted_transcript_can_be_believed(converted: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The oracle passes it, mute and parrot don't, and flaws are caught."""
-    status = cli.main(["calibrate", str(converted), "--tries", "20"])
+@pytest.fixture
+def few_replies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut each committed set of labelled replies to its first conversation: all of them take half a minute."""
+    sets = [tmp_path / path.name for path in labelled_replies.committed_sets()]
+    for cut, path in zip(sets, labelled_replies.committed_sets(), strict=True):
+        cut.write_bytes(path.read_bytes().splitlines(keepends=True)[0])
+    monkeypatch.setattr(labelled_replies, "committed_sets", lambda: sets)
 
-    assert 0 == status, capsys.readouterr().out
+
+@pytest.mark.usefixtures("few_replies")
+def test_scorers_are_sound_on_a_converted_transcript(converted: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The oracle passes it, mute and parrot don't, and flaws are caught."""
+    assert 0 == cli.main(["calibrate", str(converted), "--tries", "20"]), capsys.readouterr().out
 
 
 @pytest.fixture
@@ -80,7 +96,8 @@ def by_hand(tmp_path: Path) -> Path:
     return tmp_path / "mine.jsonl"
 
 
-def test_a_conversation_by_hand_is_clean_and_can_be_believed(by_hand: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.usefixtures("few_replies")
+def test_scorers_are_sound_on_a_conversation_written_by_hand(by_hand: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As the page says."""
     assert 0 == cli.main(["lint", str(by_hand)]), capsys.readouterr().out
     assert 0 == cli.main(["calibrate", str(by_hand), "--tries", "20"]), capsys.readouterr().out
@@ -262,3 +279,49 @@ def test_settings_and_data_of_examples_can_be_parsed() -> None:
             tomllib.loads(block)
         for block in blocks_of(page, "yaml"):
             assert yaml.safe_load(block)
+
+
+DIALOGUE = [user_says("How many clients are there?")]
+ANSWERED = [*DIALOGUE, agent_says(Reply(calls=[ToolCall(tool="list_clients")])), crm_says([ToolResult(value=[{}, {}])])]
+
+
+def test_example_of_an_agent_as_a_server_answers() -> None:
+    (script,) = blocks("agent-protocol.md", "python")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with subprocess.Popen(
+        [sys.executable, "-c", script.replace("9000", str(port))], stderr=subprocess.DEVNULL
+    ) as server:
+        agent = HttpAgent(f"http://127.0.0.1:{port}/reply")
+        try:
+            eventually(lambda: connects(port), "the server listens")
+            assert Reply(calls=(ToolCall(tool="list_clients"),)) == reply_of(agent, DIALOGUE, ())
+            assert Reply(text="There are 2 clients.") == reply_of(agent, ANSWERED, ())
+        finally:
+            server.kill()
+
+
+def connects(port: int) -> bool:
+    """Whether something listens on a port of loopback."""
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="needs Node.js")
+def test_example_of_an_agent_as_a_program_answers(tmp_path: Path) -> None:
+    (script,) = blocks("agent-protocol.md", "javascript")
+    (tmp_path / "agent.js").write_text(script, encoding="utf-8")
+    agent = CommandAgent(f"node {tmp_path}/agent.js")
+
+    assert Reply(calls=(ToolCall(tool="list_clients"),)) == reply_of(agent, DIALOGUE, ())
+    assert Reply(text="There are 2 clients.") == reply_of(agent, ANSWERED, ())
+    agent.close()
+
+
+def test_example_of_an_agent_in_a_shell_answers(tmp_path: Path) -> None:
+    (script,) = blocks("agent-protocol.md", "sh")
+    (tmp_path / "agent.sh").write_text(script, encoding="utf-8")
+    agent = CommandAgent(f"sh {tmp_path}/agent.sh")
+
+    assert Reply(text="I can not help you with that.") == reply_of(agent, DIALOGUE, ())
+    agent.close()

@@ -51,4 +51,4 @@ class Absent:
     def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
         """Refuse."""
         del messages, tools
-        raise RuntimeError(f"{self.name} is a checkpoint: it is judged by its solution files, and can't be asked")
+        raise RuntimeError(f"{self.name} is a checkpoint: it is evaluated by its solution files, not by asking it")

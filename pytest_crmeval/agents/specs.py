@@ -5,6 +5,7 @@ import re
 import traceback
 from urllib.parse import parse_qsl
 
+from pytest_crmeval.agents.calling import as_agent, finished, is_factory, not_an_agent
 from pytest_crmeval.agents.scripted import mute
 from pytest_crmeval.ports.agent import Agent
 
@@ -21,10 +22,12 @@ class AgentUnavailable(Exception):  # noqa: N818 (reads better where it is caugh
 def make_agent(spec: str) -> Agent | None:
     """Return the agent of ``spec``: mute, or an object of a module, or None if it is neither.
 
-    A class is called with the parameters of the spec, as text.
+    A class, or a function that makes the agent, is called with the parameters of the spec, as text.
     """
     if spec == "mute":
         return mute()
+    if spec.startswith(("http://", "https://", "exec:")):
+        return _in_another_process(spec)
     path, _, query = spec.partition("?")
     module, colon, attribute = path.partition(":")
     if not colon:
@@ -32,14 +35,24 @@ def make_agent(spec: str) -> Agent | None:
     parameters = dict(parse_qsl(query))
     try:
         found = getattr(importlib.import_module(module), attribute)
-        agent = found(**parameters) if isinstance(found, type) or parameters else found
+        if isinstance(found, type) or parameters or is_factory(found):
+            found = finished(found(**parameters))
     except Exception as error:
         raise AgentUnavailable(f"agent {spec!r}: {_described(error, module)}") from error
-    if not isinstance(agent, Agent):
-        missing = next(name for name in ("name", "reply") if not hasattr(agent, name))
-        needs = "it needs a name and reply(messages, tools)"
-        raise AgentUnavailable(f"agent {spec!r} is not an agent: {needs}, and has no attribute {missing!r}")
+    agent = as_agent(found, attribute)
+    if agent is None:
+        raise AgentUnavailable(f"agent {spec!r} is not an agent: {not_an_agent(found)}")
     return agent
+
+
+def _in_another_process(spec: str) -> Agent:
+    from pytest_crmeval.agents.command import CommandAgent
+    from pytest_crmeval.agents.http import HttpAgent
+
+    try:
+        return CommandAgent(spec.removeprefix("exec:")) if spec.startswith("exec:") else HttpAgent(spec)
+    except ValueError as error:
+        raise AgentUnavailable(f"agent {spec!r}: {error}") from error
 
 
 def secret_parameter(spec: str) -> str:

@@ -13,7 +13,7 @@ COMMANDS = {
     "init": ("pytest_crmeval.cli.init", "write a first evaluation project"),
     "submit": ("pytest_crmeval.cli.submit", "start a run in the background"),
     "run": ("pytest_crmeval.cli.run", "run or resume a submitted run here"),
-    "judge": ("pytest_crmeval.cli.judge", "judge the programs of checkpoints"),
+    "judge": ("pytest_crmeval.cli.judge", "run and grade the programs of checkpoints"),
     "status": ("pytest_crmeval.cli.status", "show the progress of a run, or watch it"),
     "stop": ("pytest_crmeval.cli.stop", "stop a run gracefully"),
     "list": ("pytest_crmeval.cli.listing", "list the runs"),

@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_crmeval.cli.judge_agreement import agreement_lines, measured_agreement
+from pytest_crmeval.cli.places import add_reports, reports_of
 from pytest_crmeval.cli.terminal import UsageError, positive, show_progress
 
 if TYPE_CHECKING:  # psycopg and msgspec are loaded only when something is played
@@ -16,6 +18,7 @@ if TYPE_CHECKING:  # psycopg and msgspec are loaded only when something is playe
     from pytest_crmeval.conversations.calibration.tally import Share
     from pytest_crmeval.domain.conversation import Conversation
     from pytest_crmeval.domain.evidence import Reference
+    from pytest_crmeval.domain.json import JsonObject
     from pytest_crmeval.ports.crm import Crm
 
 HELP = """\
@@ -25,13 +28,18 @@ way must pass, in 99 of 100 cases each. Flaws in calls and state, generated fals
 written and labelled by hand are reported separately, each with a 95 % interval. Without a suite, only the labelled
 replies are measured. Needs no key; starts a PostgreSQL, or uses CRMEVAL_DSN.
 
+With --judge, a model is asked about 152 labelled statements, and its agreement with the labels (Cohen's kappa) is
+reported and kept in the reports folder. Only a judge with a kappa of at least 0.8 may change a verdict in a run with
+--crmeval-judge. The number of calls and their cost are shown first; a judge is measured once.
+
     crmeval calibrate evals/data/crm.jsonl
     crmeval calibrate
     crmeval calibrate mine.jsonl --scorer state --tries 50
     crmeval calibrate mine.jsonl --format json > calibration.json
+    crmeval calibrate --judge "openai:gpt-4.1?samples=3"
 
-Exit status: 0 if the scorers are sound, 1 if not, 2 if there is no case to play, or no PostgreSQL. Labelled replies
-don't affect it.
+Exit status: 0 if the scorers are sound, 1 if not, 2 if there is no case to play, no PostgreSQL, or no answer of the
+judge. Labelled replies and the judge's agreement don't affect it.
 """
 
 
@@ -60,7 +68,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tries", type=positive, default=200, metavar="N", help="variants of each kind of flaw (default: 200)"
     )
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="for people (default) or programs")
+    parser.add_argument(
+        "--judge", metavar="SPEC", help="measure this judge; without a suite and --replies, nothing else is measured"
+    )
+    add_reports(parser)
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="output format (default: text)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -73,6 +85,10 @@ def run(options: argparse.Namespace) -> int:
     from pytest_crmeval.domain.dataset_error import DatasetError
     from pytest_crmeval.postgres.embedded import ServerUnavailable
 
+    judged = measured_agreement(options.judge, reports_of(options)) if options.judge else None
+    if judged and not options.files and not options.replies:
+        _write({"judge": judged.to_dict()}, agreement_lines(options.judge, judged), options)
+        return 0
     try:
         cases = [ref.read() for ref in index(options.files)]
         with standalone_crm(os.environ.get("CRMEVAL_DSN")) as crm:
@@ -81,18 +97,23 @@ def run(options: argparse.Namespace) -> int:
     except (DatasetError, ServerUnavailable) as error:
         raise UsageError(error) from error
     except psycopg.OperationalError as error:
-        raise UsageError(f"PostgreSQL went away: {error}") from error
+        raise UsageError(f"the connection to PostgreSQL was lost: {error}") from error
     finally:
         show_progress(0)
     left_out = len(cases) - found.cases if found else 0
-    if options.format == "json":
-        figures = found.to_dict() if found else {"shares": [share.to_dict() for share in labelled]}
-        sys.stdout.write(json.dumps({**figures, "invalid": left_out}, ensure_ascii=False, indent=2) + "\n")
-    else:
-        omitted = [f"{left_out} invalid conversations were skipped", ""] if left_out else []
-        lines = found.lines() if found else list(share_lines(labelled))[1:]
-        sys.stdout.write("\n".join([*omitted, *lines]) + "\n")
+    figures = found.to_dict() if found else {"shares": [share.to_dict() for share in labelled]}
+    omitted = [f"{left_out} invalid conversations were skipped", ""] if left_out else []
+    lines = [*omitted, *(found.lines() if found else list(share_lines(labelled))[1:])]
+    if judged:
+        figures = {**figures, "judge": judged.to_dict()}
+        lines = [*lines, "", *agreement_lines(options.judge, judged)]
+    _write({**figures, "invalid": left_out}, lines, options)
     return 1 if found and not found.holds else 0
+
+
+def _write(figures: "JsonObject", lines: Sequence[str], options: argparse.Namespace) -> None:
+    text = json.dumps(figures, ensure_ascii=False, indent=2) if options.format == "json" else "\n".join(lines)
+    sys.stdout.write(f"{text}\n")
 
 
 def _labelled(options: argparse.Namespace, crm: "Crm") -> "Sequence[Share]":
@@ -121,7 +142,7 @@ def _calibrated(cases: Sequence["Conversation"], options: argparse.Namespace, cr
     scorers = options.scorer or ("state", "calls", "reply")
     references = _references(cases, crm, play_invalid=options.invalid == "play")
     if not references:
-        raise UsageError("no agent can pass any of these cases; crmeval lint says why")
+        raise UsageError("no agent can pass any of these cases; crmeval lint shows why")
     return calibrate(
         [case for case in cases if case.id in references],
         lambda case, agent: observe(case, agent, crm, references[case.id]),

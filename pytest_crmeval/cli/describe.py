@@ -31,7 +31,7 @@ conversation.
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="conversations, in JSON Lines")
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="for people (default) or programs")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="output format (default: text)")
     parser.add_argument(
         "--examples",
         type=count,

@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
     report, idle = judged(report, gates, baseline, every=bool(options.gate))
     head = f"run {report.run['id']}, {report.run['started']}"
     lines = [head, *summary.table(report), *summary.missing(report), *judgement(report, idle)]
-    lines += [f"gate {gate.text}: not judged (it is not about {options.subject})" for gate in others]
+    lines += [f"gate {gate.text}: not evaluated (it is not about {options.subject})" for gate in others]
     if report.comparison and baseline is None and any(gate.baseline for gate in gates):
         lines.append(
             f"the baseline of the run ({report.comparison.baseline['id']}) no longer exists or has changed; "

@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     except OSError as error:
         raise UsageError(f"{error.filename or gettempdir()}: {error.strerror}") from error
     except psycopg.OperationalError as error:
-        raise UsageError(f"PostgreSQL went away: {error}") from error
+        raise UsageError(f"the connection to PostgreSQL was lost: {error}") from error
     finally:
         show_progress(0)
     summary = f"{options.count} conversations, {turns} turns, each played with the oracle: {options.output}\n"

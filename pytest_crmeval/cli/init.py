@@ -41,9 +41,20 @@ def run(options: argparse.Namespace) -> int:
     if options.agent:
         del files["evals/agent.py"]
     if options.with_suite:
-        files["evals/data/crm.jsonl"] = _bundled("crm.jsonl").read_bytes()
+        # Beside this module in a wheel, in `evals/` in a checkout of the repository.
+        places = (Path(__file__).parent / "bundled", Path(__file__).parents[2] / "evals" / "data")
+        bundled = next(path for folder in places if (path := folder / "crm.jsonl").exists())
+        files["evals/data/crm.jsonl"] = bundled.read_bytes()
     try:
-        _write(options.folder, files)
+        existing = [place for place in files if (options.folder / place).exists()]
+        if existing:
+            raise UsageError(
+                f"{options.folder / existing[0]} already exists; nothing was written; choose another folder"
+            )
+        for place, content in files.items():
+            path = options.folder / place
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
     except OSError as error:
         raise UsageError(f"{error.filename}: {error.strerror}; the project is incomplete") from error
     sys.stdout.write(f"{len(files)} files in {options.folder.absolute()}\n\n")
@@ -84,19 +95,3 @@ def _files(name: str, spec: str, key: str) -> dict[str, bytes]:
         place = path.relative_to(SCAFFOLD).as_posix()
         files[PLACES.get(place, place)] = text.encode()
     return files
-
-
-def _bundled(name: str) -> Path:
-    """Return a bundled dataset: beside this module in a wheel, in `evals/` in a checkout of the repository."""
-    installed = Path(__file__).parent / "bundled" / name
-    return installed if installed.exists() else Path(__file__).parents[2] / "evals" / "data" / name
-
-
-def _write(folder: Path, files: dict[str, bytes]) -> None:
-    existing = [place for place in files if (folder / place).exists()]
-    if existing:
-        raise UsageError(f"{folder / existing[0]} exists already; nothing was written; choose another folder")
-    for place, content in files.items():
-        path = folder / place
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)

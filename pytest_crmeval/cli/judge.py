@@ -1,4 +1,4 @@
-"""`crmeval judge`: judge the programs of checkpoints, without a test file of one's own."""
+"""`crmeval judge`: run and grade the programs of checkpoints, without a test file of one's own."""
 
 import argparse
 import os
@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from pytest_crmeval.cli.places import project, remember, reports_of, settings_file
@@ -14,10 +15,9 @@ from pytest_crmeval.domain.dataset_error import DatasetError
 from pytest_crmeval.journal.history import history
 from pytest_crmeval.journal.ids import new_run, problem_of
 from pytest_crmeval.render.checkpoints import curve
-from pytest_crmeval.report.file_times import SECONDS_PER_SOLUTION
 from pytest_crmeval.report.files import ReportError, load
 from pytest_crmeval.report.tables import aligned
-from pytest_crmeval.report.usage_history import UsageHistory
+from pytest_crmeval.report.usage_history import SECONDS_PER_SOLUTION, UsageHistory
 from pytest_crmeval.solutions.files import SolutionRef, find
 from pytest_crmeval.solutions.json_lines import count_lines
 from pytest_crmeval.solutions.problems import check
@@ -107,15 +107,19 @@ def run(options: argparse.Namespace) -> int:
             check(path)
     except DatasetError as error:
         raise UsageError(error) from error
-    workers = options.workers or _workers(len(files), len(options.piston))
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    workers = options.workers or max(1, min(len(files), max(cores, 2 * len(options.piston))))  # one judges a file
     arguments = list(_arguments(options, problems, workers, reports, run))
     sys.stdout.writelines(f"{line}\n" for line in _plan(files, workers, reports))
     sys.stdout.write(f"command:   {shlex.join(['pytest', *arguments])}\n")
     sys.stdout.flush()
-    if options.dry_run or not _confirmed(options):
+    asks = not options.yes and sys.stdin.isatty() and sys.stdout.isatty()
+    if options.dry_run or (asks and input("start? [Y/n] ").strip().lower() not in {"", "y", "yes"}):
         return 0
     status = _judge(arguments, reports)
-    sys.stdout.writelines(f"{line}\n" for line in _curve(reports / f"{run}.json"))
+    with suppress(ReportError):  # pytest has said why
+        standings = load(reports / f"{run}.json").standings
+        sys.stdout.writelines(f"{line}\n" for line in ["", *curve(standings)])
     return status
 
 
@@ -134,12 +138,6 @@ def _problems(options: argparse.Namespace) -> Sequence[Path]:
     raise UsageError(
         "name the problems that the programs solve: --problems FILE (own format, or a benchmark as published)"
     )
-
-
-def _workers(files: int, servers: int) -> int:
-    """Return how many processes are worth starting: a file is judged by one."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(files, max(cores, 2 * servers)))
 
 
 def _plan(files: Sequence[SolutionRef], workers: int, reports: Path) -> Iterator[str]:
@@ -170,14 +168,6 @@ def _duration(seconds: float) -> str:
         return f"about {max(1, round(seconds))} s"
     minutes = round(seconds / 60)
     return f"about {minutes} min" if minutes < 120 else f"about {round(minutes / 60)} h"  # noqa: PLR2004 (two hours)
-
-
-def _confirmed(options: argparse.Namespace) -> bool:
-    """Ask on a terminal, unless the user has said yes before."""
-    if options.yes or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return True
-    answer = input("start? [Y/n] ").strip().lower()
-    return answer in {"", "y", "yes"}
 
 
 def _arguments(
@@ -216,13 +206,3 @@ def _judge(arguments: Sequence[str], reports: Path) -> int:
             return process.wait()
         except KeyboardInterrupt:  # the terminal has sent it to pytest as well, which ends by itself
             continue
-
-
-def _curve(report: Path) -> Iterator[str]:
-    """Yield pass@1 over the steps; nothing if the run was not begun."""
-    try:
-        found = load(report)
-    except ReportError:  # pytest has said why
-        return
-    yield ""
-    yield from curve(found.standings)

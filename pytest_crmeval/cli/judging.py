@@ -159,7 +159,7 @@ def judgement(report: Report, idle: Sequence[Gate]) -> Iterator[str]:
         yield from contrasts.lines(report.comparison, most=CHANGES)
     yield from summary.gates(report.rulings)
     if not report.complete:
-        yield "the run is not complete: no gate can pass"
+        yield "the run is incomplete: no gate can pass"
     yield from summary.idle(idle)
     resume = f"pytest --crmeval-run {report.run['id']}"
     if awaits_plugins(report.run):

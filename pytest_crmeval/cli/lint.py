@@ -22,7 +22,7 @@ Exit status: 0 if no case is invalid, 1 if one is, 2 if a file can't be opened o
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="conversations, in JSON Lines")
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="for people (default) or programs")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="output format (default: text)")
     parser.add_argument("--examples", type=count, default=3, metavar="N", help="examples of each kind (default: 3)")
 
 

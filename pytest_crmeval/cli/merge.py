@@ -16,7 +16,7 @@ from pytest_crmeval.report import costs as bills
 from pytest_crmeval.report import files as reports
 from pytest_crmeval.report.merge_checks import KINDS, MergeConflict, differences, misfits
 from pytest_crmeval.report.report import Report
-from pytest_crmeval.report.sources import Source, SourceError, sources
+from pytest_crmeval.report.sources import SourceError, sources
 
 HELP = f"""\
 Join several runs into one: the shards of an evaluation (pytest --crmeval-shard 2/4), or runs of several agents. A run
@@ -61,7 +61,13 @@ def run(options: argparse.Namespace) -> int:
     except (NoRunError, SourceError, journal.JournalError, reports.ReportError) as error:
         raise UsageError(error) from error
     conflicts = _allowed(list(misfits(found)), options.allow)
-    report, idle = judged(_merged(found, folder, options.output, conflicts), gates, baseline, every=bool(options.gate))
+    from pytest_crmeval.report.merge import merge
+
+    try:
+        merged = merge(found, folder, options.output, allowed=conflicts)
+    except OSError as error:
+        raise UsageError(f"{error.filename or folder}: {error.strerror}; nothing was merged") from error
+    report, idle = judged(merged, gates, baseline, every=bool(options.gate))
     path = folder / f"{options.output}.json"
     if report.rulings or report.comparison:
         try:
@@ -101,15 +107,6 @@ def _allowed(conflicts: Sequence[MergeConflict], allowed: Sequence[str]) -> list
         options = " ".join(f"--allow {kind}" for kind in dict.fromkeys(conflict.kind for conflict in refused))
         raise UsageError(f"these runs conflict: {refused[0].text}{more}; to merge them anyway: {options}")
     return [f"{conflict.kind}: {conflict.text}" for conflict in conflicts]
-
-
-def _merged(found: Sequence[Source], folder: Path, run: str, conflicts: Sequence[str]) -> Report:
-    from pytest_crmeval.report.merge import merge
-
-    try:
-        return merge(found, folder, run, allowed=conflicts)
-    except OSError as error:
-        raise UsageError(f"{error.filename or folder}: {error.strerror}; nothing was merged") from error
 
 
 def _page(report: Report, folder: Path) -> str:

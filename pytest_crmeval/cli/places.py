@@ -118,25 +118,22 @@ def settings_file() -> Path | None:
 
 
 def _all_settings() -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """Yield the files with settings of pytest in this folder and those above it, in pytest's own order."""
     here = Path.cwd()
-    return (found for folder in (here, *here.parents) for found in _settings(folder))
-
-
-def _settings(folder: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Yield the files with settings of pytest in a folder, in pytest's own order."""
-    for name in ("pytest.toml", ".pytest.toml"):
-        if (path := folder / name).is_file():
-            yield path, _toml(path).get("pytest", {})
-    for name in ("pytest.ini", ".pytest.ini"):
-        if (path := folder / name).is_file():
-            yield path, _ini(path).get("pytest", {})
-    if (path := folder / "pyproject.toml").is_file():
-        tool = _toml(path).get("tool", {}).get("pytest")
-        if tool is not None:
-            yield path, tool.get("ini_options", tool)
-    for name in ("tox.ini", "setup.cfg"):
-        if (path := folder / name).is_file() and _INI[name] in (found := _ini(path)):
-            yield path, found[_INI[name]]
+    for folder in (here, *here.parents):
+        for name in ("pytest.toml", ".pytest.toml"):
+            if (path := folder / name).is_file():
+                yield path, _toml(path).get("pytest", {})
+        for name in ("pytest.ini", ".pytest.ini"):
+            if (path := folder / name).is_file():
+                yield path, _ini(path).get("pytest", {})
+        if (path := folder / "pyproject.toml").is_file():
+            tool = _toml(path).get("tool", {}).get("pytest")
+            if tool is not None:
+                yield path, tool.get("ini_options", tool)
+        for name in ("tox.ini", "setup.cfg"):
+            if (path := folder / name).is_file() and _INI[name] in (found := _ini(path)):
+                yield path, found[_INI[name]]
 
 
 def _toml(path: Path) -> dict[str, Any]:

@@ -50,5 +50,5 @@ def run(options: argparse.Namespace) -> int:
         job = replace(job, command=[*kept, f"--crmeval-inflight={options.concurrent}"])
     if not options.detach:
         here(folder, job, lock)
-    sys.stdout.write(f"run {job.id} is started (process {detached(folder, job, lock)})\n")
+    sys.stdout.write(f"run {job.id} started (process {detached(folder, job, lock)})\n")
     return 0

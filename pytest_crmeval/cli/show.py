@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -45,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
         trials = list(read(folder / JOURNAL).trials.values())
     except (JournalError, OSError) as error:
         raise UsageError(error) from error
-    wanted = {"subject": options.subject, "suite": options.suite, "trial": options.trial}
+    wanted = {"suite": options.suite, "subject": options.subject, "trial": options.trial}
     for name in (name for name, value in wanted.items() if value is not None):
         trials = [trial for trial in trials if getattr(trial.planned, name) == wanted[name]]
     if not options.case:
@@ -55,21 +54,13 @@ def run(options: argparse.Namespace) -> int:
         return 0
     found = [trial for trial in trials if trial.planned.case == options.case]
     if not found:
-        raise UsageError(_unknown(options, trials))
+        near = get_close_matches(options.case, list(dict.fromkeys(trial.planned.case for trial in trials)), n=3)
+        where = f"run {options.run!r}" + "".join(f", {name} {value}" for name, value in wanted.items() if value)
+        meant = f"; similar: {', '.join(near)}" if near else ""
+        listing = typed("show", f"--run {options.run}", options)
+        raise UsageError(f"no case {options.case!r} in {where}{meant}; to list the failures: {listing}")
     sys.stdout.write("\n\n".join(_shown(trial, folder) for trial in found) + "\n")
     return 0
-
-
-def _unknown(options: argparse.Namespace, trials: Sequence[Trial]) -> str:
-    """Return what to do about a case that the run does not have."""
-    cases = list(dict.fromkeys(trial.planned.case for trial in trials))
-    near = get_close_matches(options.case, cases, n=3)
-    where = f"run {options.run!r}" + "".join(
-        f", {name} {value}" for name in ("suite", "subject", "trial") if (value := getattr(options, name))
-    )
-    meant = f"; similar: {', '.join(near)}" if near else ""
-    listing = typed("show", f"--run {options.run}", options)
-    return f"no case {options.case!r} in {where}{meant}; to list the failures: {listing}"
 
 
 def _shown(trial: Trial, folder: Path) -> str:

@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
         where = f" --reports {shlex.quote(str(options.reports))}" if options.reports else ""
         folder = named_run(options)
         if is_only_report(folder):
-            raise UsageError(f"only the report is left of the run {folder.name!r}: crmeval report {folder.name}{where}")
+            raise UsageError(f"run {folder.name!r} has only a report: crmeval report {folder.name}{where}")
         watch = RunWatcher(folder, where)
         if not options.watch:
             _show(watch.look(time.time(), time.monotonic()), options)

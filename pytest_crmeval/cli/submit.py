@@ -40,6 +40,7 @@ TARGET = "evals"
 GRADED = ("browsecomp", "simpleqa")
 """Suites whose answers need a judge."""
 JUDGE = "gpt-4.1"
+_COLLECTING = frozenset({"--collect-only", "--collectonly", "--co"})
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -80,6 +81,8 @@ def run(options: argparse.Namespace) -> int:
     if problem := problem_of(run):
         raise UsageError(f"--run {run!r}: {problem}")
     arguments = list(_arguments(options))
+    if plays_nothing := _COLLECTING & {*arguments}:
+        raise UsageError(f"{min(plays_nothing)} plays nothing; give it to pytest instead of crmeval submit")
     _check_secrets(arguments)
     command = [sys.executable, "-m", "pytest", *arguments]
     command += [f"--crmeval-set=reports={reports.absolute()}", f"--crmeval-run={run}"]
@@ -87,7 +90,7 @@ def run(options: argparse.Namespace) -> int:
     lock = locked(folder)
     if is_job(folder) or (folder / JOURNAL).exists():
         resume = resumed_by(folder, options)
-        raise UsageError(f"there is a run {run!r} already; resume it: {resume}; or use another --run")
+        raise UsageError(f"run {run!r} already exists; resume it: {resume}; or choose another --run")
     job = Job(id=run, command=command, cwd=str(Path.cwd()), submitted=now())
     if options.hold:
         written(folder, job)
@@ -106,7 +109,7 @@ def run(options: argparse.Namespace) -> int:
         "stop it": typed("stop", run, options),
         "its log": shlex.quote(str(folder / LOG)),
     }
-    lines = [f"run {run} is started (process {process})", *(f"{name + ':':10} {how}" for name, how in commands.items())]
+    lines = [f"run {run} started (process {process})", *(f"{name + ':':10} {how}" for name, how in commands.items())]
     sys.stdout.writelines(f"{line}\n" for line in lines)
     return 0
 

@@ -83,16 +83,15 @@ def case_of(item: pytest.Item) -> CaseItem:
     """Return the case of an item of ours; the test fails without a traceback if it has none of our markers."""
     case = item.stash.get(CASE, None)
     if case is None:
-        pytest.fail(_unmarked(item), pytrace=False)
+        near = [
+            (mark.name, found) for mark in item.iter_markers() for found in get_close_matches(mark.name, MARKERS, n=1)
+        ]
+        hint = f"; did you mean {near[0][1]!r} instead of {near[0][0]!r}?" if near else ""
+        kinds = ", ".join(f"@pytest.mark.{name}" for name in MARKERS)
+        pytest.fail(
+            f"{item.nodeid} uses a fixture of crmeval, so it needs one of the markers {kinds}{hint}", pytrace=False
+        )
     return case
-
-
-def _unmarked(item: pytest.Item) -> str:
-    """Return which marker a test needs, and the one that may be misspelt."""
-    near = [(mark.name, found) for mark in item.iter_markers() for found in get_close_matches(mark.name, MARKERS, n=1)]
-    hint = f"; did you mean {near[0][1]!r} instead of {near[0][0]!r}?" if near else ""
-    kinds = ", ".join(f"@pytest.mark.{name}" for name in MARKERS)
-    return f"{item.nodeid} uses a fixture of crmeval, so it needs one of the markers {kinds}{hint}"
 
 
 def cases_of(items: Iterable[pytest.Item]) -> list[CaseItem]:

@@ -4,6 +4,7 @@ import gc
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from pytest_crmeval.collect.selection import is_wanted, remember_labels, remembe
 from pytest_crmeval.collect.shards import in_shard
 from pytest_crmeval.collect.tags import marks_of
 from pytest_crmeval.collect.test_ids import trial_slug, unique_slugs
-from pytest_crmeval.domain.trial import PlannedCase
+from pytest_crmeval.domain.trial import SANDBOX, PlannedCase
 from pytest_crmeval.options.once import once
 from pytest_crmeval.options.reading import is_dry_run, is_selective, options_of
 from pytest_crmeval.options.values import Options
@@ -61,7 +62,7 @@ def kind_of(metafunc: pytest.Metafunc) -> tuple[Kind, pytest.Mark]:
     found = [(kind, mark) for kind in KINDS if (mark := metafunc.definition.get_closest_marker(kind.marker))]
     if len(found) > 1:
         names = " and ".join(repr(kind.marker) for kind, _ in found)
-        raise pytest.Collector.CollectError(f"{metafunc.definition.nodeid} is marked {names}: one test, one kind")
+        raise pytest.Collector.CollectError(f"{metafunc.definition.nodeid} has the markers {names}; use one per test")
     return found[0]
 
 
@@ -87,8 +88,10 @@ def parametrize(
 ) -> bool:
     """Give a marked test its cases, without those that are ``done``; return whether there are any."""
     if kind.argument not in metafunc.fixturenames:
+        near = get_close_matches(kind.argument, metafunc.fixturenames, n=1, cutoff=0.8)
+        hint = f"; did you mean {kind.argument!r} instead of {near[0]!r}?" if near else ""
         raise pytest.Collector.CollectError(
-            f"{metafunc.definition.nodeid} is marked {kind.marker!r} but has no argument {kind.argument!r}"
+            f"{metafunc.definition.nodeid} is marked {kind.marker!r} but has no argument {kind.argument!r}{hint}"
         )
     options = options_of(metafunc.config)
     remember_test(metafunc.config, kind, metafunc.definition.path)
@@ -106,16 +109,28 @@ def parametrize(
         context_of(metafunc.config).once(case_files).update([path, *settings.get("problems", ())])
     refs = _index(kind, kind.files(options) or [path], settings, options)
     remember_labels(metafunc.config, refs)
-    marks = marks_of(metafunc.config, refs)
+    params = _params(metafunc, kind, suite, refs, settings)
+    if done:
+        params = _undone(params, metafunc, done)
+    metafunc.parametrize(kind.argument, params or [pytest.param(NOTHING, id="nothing")], indirect=True)
+    return bool(params)
+
+
+def _params(
+    metafunc: pytest.Metafunc, kind: Kind, suite: str, refs: Sequence[Ref], settings: Mapping[str, Any]
+) -> list[Any]:
+    """Return a parameter for each selected case, player and trial."""
+    config = metafunc.config
+    options, marks = options_of(config), marks_of(config, refs)
     # Before the selection: a case has the same id whatever else is played.
     slugs = unique_slugs([ref.id for ref in refs])
     named = select(list(zip(refs, slugs, strict=True)), options)
-    subjects = subjects_of(context_of(metafunc.config))
+    subjects = subjects_of(context_of(config))
     agents = list(zip(subjects, subjects.values(), unique_slugs(list(subjects)), strict=True))
-    players = partial(kind.players, partial(_sandbox, metafunc.config), agents)
-    is_mine = in_shard(metafunc.config, metafunc.definition.nodeid, suite, named, players, kind.marker)
+    players = partial(kind.players, partial(_sandbox, config), agents)
+    is_mine = in_shard(config, metafunc.definition.nodeid, suite, named, players, kind.marker)
     taken = set(slugs)
-    params = [
+    return [
         pytest.param(
             CaseParam(kind=kind, ref=ref, suite=suite, agent=agent, spec=spec, settings=settings, trial=trial),
             id=label,
@@ -127,10 +142,6 @@ def parametrize(
         for agent, spec, label in players(ref, trial_slug(name, trial, taken))
         if is_mine(ref, spec)
     ]
-    if done:
-        params = _undone(params, metafunc, done)
-    metafunc.parametrize(kind.argument, params or [pytest.param(NOTHING, id="nothing")], indirect=True)
-    return bool(params)
 
 
 def _undone(params: Sequence[Any], metafunc: pytest.Metafunc, done: Collection[tuple[str, ...]]) -> list[Any]:
@@ -166,7 +177,13 @@ def planned_case(param: CaseParam, key: str) -> PlannedCase:
         fingerprint=param.ref.fingerprint,
         spec=param.spec,
         trial=param.trial,
+        folder=_folder(param.ref.path) if param.spec.startswith(SANDBOX) else "",
     )
+
+
+def _folder(path: Path) -> str:
+    """Return the folder of a solution file; a checkpoint without files is its folder."""
+    return str(path if path.is_dir() else path.parent)
 
 
 def place_of(planned: PlannedCase, param: CaseParam) -> tuple[object, ...]:
@@ -193,7 +210,7 @@ def _dataset(kind: Kind, marker: pytest.Mark, metafunc: pytest.Metafunc) -> tupl
     suite = marker.kwargs.get("suite", re.sub(r"[^A-Za-z0-9_-]+", "-", path.stem))
     if not isinstance(suite, str) or not SUITE.fullmatch(suite):
         raise pytest.Collector.CollectError(
-            f"{metafunc.definition.nodeid}: suite={suite!r} is no name: use letters, digits, '_' and '-'"
+            f"{metafunc.definition.nodeid}: suite={suite!r} is not a valid name: use letters, digits, '_' and '-'"
         )
     return path, suite
 

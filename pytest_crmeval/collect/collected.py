@@ -30,41 +30,8 @@ def find_cases(config: pytest.Config, items: list[pytest.Item], process: Process
 
     Cases that are done stay if a sample is drawn later.
     """
-    _remember_cases(config, items)
-    if not options_of(config).samples_later:
-        _deselect_done(config, items, process.done)
-    return list(items)
-
-
-def select_cases(
-    config: pytest.Config, items: list[pytest.Item], collected: Sequence[pytest.Item], process: Process
-) -> None:
-    """Draw the sample, if it is drawn from what other plugins have left of the collected items."""
-    if options_of(config).samples_later:
-        _deselect_unsampled(config, items, collected)
-        _deselect_done(config, items, process.done)  # after the sample: a resumed run has the same one
-
-
-def send_plan(session: pytest.Session, process: Process) -> None:
-    """Leave out what can't be played, order the rest, and send it to the controller; or refuse to play anything."""
-    config = session.config
-    once(config, GcPause).end()
-    cases, left_out = _leave_out(session, cases_of(session.items))
-    cases = put_learners_last(session.items, cases)
-    prefetch = plan_prefetch(cases, left_out)
-    why = _objection(session, cases, left_out, begun=bool(process.done)) or met_twice(cases) or prefetch.refusal
-    if why:
-        process.refuse(f"crmeval: {why}")
-    if any(case.param.kind.needs_server for case in cases) and not is_dry_run(config):
-        process.start_server()
-    process.send_plan([(case.item.nodeid, case.planned) for case in cases], prefetch, dealt_of(config))
-
-
-def _remember_cases(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Note which items are ours, under the node ids that they have before another plugin changes them.
-
-    A test of whose dataset nothing was selected is deselected.
-    """
+    # Note which items are ours, under the node ids that they have before another plugin changes them. A test of
+    # whose dataset nothing was selected is deselected
     cases, nothing = [], []
     for item in items:
         callspec = getattr(item, "callspec", None)
@@ -82,6 +49,41 @@ def _remember_cases(config: pytest.Config, items: list[pytest.Item]) -> None:
             case.item.extra_keyword_matches.update((case.param.ref.id, *case.param.ref.tags))
     _deselect(config, items, nothing)
     _name_files(config, cases)
+    if not options_of(config).samples_later:
+        _deselect_done(config, items, process.done)
+    return list(items)
+
+
+def select_cases(
+    config: pytest.Config, items: list[pytest.Item], collected: Sequence[pytest.Item], process: Process
+) -> None:
+    """Draw the sample, if it is drawn from what other plugins have left of the collected items."""
+    if options_of(config).samples_later:
+        # The sample of each test is drawn from its remaining cases, in collection order.
+        left, tests = set(items), dict[object, dict[object, None]]()
+        for case in cases_of(collected):
+            if case.item in left:
+                tests.setdefault(_test_of(case.item), {})[_location(case)] = None
+        options = options_of(config)
+        chosen = {test: set(sampled(list(places), options)) for test, places in tests.items()}
+        gone = [case.item for case in cases_of(items) if _location(case) not in chosen[_test_of(case.item)]]
+        _deselect(config, items, gone)
+        _deselect_done(config, items, process.done)  # after the sample: a resumed run has the same one
+
+
+def send_plan(session: pytest.Session, process: Process) -> None:
+    """Leave out what can't be played, order the rest, and send it to the controller; or refuse to play anything."""
+    config = session.config
+    once(config, GcPause).end()
+    cases, left_out = _leave_out(session, cases_of(session.items))
+    cases = put_learners_last(session.items, cases)
+    prefetch = plan_prefetch(cases, left_out)
+    why = _objection(session, cases, left_out, begun=bool(process.done)) or met_twice(cases) or prefetch.refusal
+    if why:
+        process.refuse(f"crmeval: {why}")
+    if any(case.param.kind.needs_server for case in cases) and not is_dry_run(config):
+        process.start_server()
+    process.send_plan([(case.item.nodeid, case.planned) for case in cases], prefetch, dealt_of(config))
 
 
 def _name_files(config: pytest.Config, cases: Sequence[CaseItem]) -> None:
@@ -102,18 +104,6 @@ def _name_files(config: pytest.Config, cases: Sequence[CaseItem]) -> None:
         # A recording by this name was made when other tests that play the case were there.
         if counts[place] > 1 or (folder and is_recorded(folder, recording)):
             case.file_name = name
-
-
-def _deselect_unsampled(config: pytest.Config, items: list[pytest.Item], order: Sequence[pytest.Item]) -> None:
-    """Deselect cases outside the sample of each test, which is drawn from the remaining cases in collection order."""
-    left, tests = set(items), dict[object, dict[object, None]]()
-    for case in cases_of(order):
-        if case.item in left:
-            tests.setdefault(_test_of(case.item), {})[_location(case)] = None
-    options = options_of(config)
-    chosen = {test: set(sampled(list(places), options)) for test, places in tests.items()}
-    gone = [case.item for case in cases_of(items) if _location(case) not in chosen[_test_of(case.item)]]
-    _deselect(config, items, gone)
 
 
 def _test_of(item: pytest.Item) -> tuple[object, str]:

@@ -112,10 +112,14 @@ def evaluate(
     request: pytest.FixtureRequest, agent: "Agent", crm: "Crm", scorers: "Sequence[Scorer]"
 ) -> "Callable[[Case], Trial]":
     """Play a conversation, ask a question or judge solutions, and record the trial of this test."""
+    from pytest_crmeval.agents.calling import as_agent, not_an_agent
     from pytest_crmeval.collect.item import ItemEvaluation
     from pytest_crmeval.player.evaluation import Participants
 
+    own = as_agent(agent, "agent")
+    if own is None:
+        pytest.fail(f"what the fixture 'agent' returns is not an agent: {not_an_agent(agent)}", pytrace=False)
     # Only for programs: a user's own sandbox fixture must not be set up for conversations.
     has_programs = request.node.get_closest_marker("solutions") is not None
     sandbox = request.getfixturevalue("sandbox") if has_programs else None
-    return ItemEvaluation(request.node, Participants(agent=agent, crm=crm, scorers=scorers, sandbox=sandbox))
+    return ItemEvaluation(request.node, Participants(agent=own, crm=crm, scorers=scorers, sandbox=sandbox))

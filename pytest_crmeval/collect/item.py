@@ -1,13 +1,13 @@
 """The trial of one pytest item: played in it, or taken because it was played ahead; and put on its report."""
 
 import time
-from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from pytest_crmeval.agents.calling import agent_traceback
 from pytest_crmeval.channel import ControllerGoneError, Dropped, StopPrefetch, Take
 from pytest_crmeval.collect.case_item import CASE, CaseItem, case_of
 from pytest_crmeval.collect.context import context_of
@@ -21,13 +21,12 @@ from pytest_crmeval.player.kinds import Case
 from pytest_crmeval.player.outcome import Outcome
 from pytest_crmeval.player.subjects import learns
 from pytest_crmeval.player.trial_record import WITHHELD, TrialRecord
-from pytest_crmeval.ports.agent import agent_traceback
 from pytest_crmeval.questions.question import Question
 
-_LEARNER = "a learner plays each conversation once, as it is given: call evaluate with the test's own conversation"
+_LEARNER = "a learning agent plays each conversation once, unchanged: call evaluate with the test's own conversation"
 _BARE = "assert False\n +  where False = Trial("
 """How pytest explains ``assert trial.passed``."""
-_AGAIN = "the test evaluates something else than it was given: the outcome that was played ahead is not used"
+_AGAIN = "the test evaluates something other than its case, so the prefetched result was discarded"
 
 
 class ItemEvaluation:
@@ -196,7 +195,10 @@ def _conceal(case: CaseItem, call: pytest.CallInfo[None], report: pytest.TestRep
     if not case.param.ref.confidential:
         return
     report.sections = [(name, f"({WITHHELD})\n") for name, _ in report.sections]
-    secrets = tuple(_secrets(case))
+    given = case.given
+    texts = [given.text, given.answer, *given.aliases, *given.choices] if isinstance(given, Question) else []
+    texts += [message.text for message in case.record.said] if case.record else []
+    secrets = tuple(line for text in texts for line in map(str.strip, text.splitlines()) if line)
     report.user_properties = [
         (name, WITHHELD if any(secret in str(value) for secret in secrets) else value)
         for name, value in report.user_properties
@@ -228,21 +230,6 @@ def _is_misuse(error: pytest.ExceptionInfo[BaseException]) -> bool:
     return isinstance(error.value, pytest.UsageError | ControllerGoneError | SetupError) and module.startswith(
         "pytest_crmeval."
     )
-
-
-def _secrets(case: CaseItem) -> Iterator[str]:
-    """Yield what may not be quoted, line by line."""
-    given = case.given
-    if isinstance(given, Question):
-        yield from (
-            line for text in (given.text, given.answer, *given.aliases, *given.choices) for line in _lines(text)
-        )
-    if case.record:
-        yield from (line for message in case.record.said for line in _lines(message.text))
-
-
-def _lines(text: str) -> Iterator[str]:
-    return (line for line in map(str.strip, text.splitlines()) if line)
 
 
 def _trial_record(case: CaseItem) -> TrialRecord:

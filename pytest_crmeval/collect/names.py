@@ -7,7 +7,7 @@ MARKERS = {
     "conversations": "conversations(path, suite=...): play each conversation of a JSON Lines file",
     "questions": "questions(path, suite=..., confidential=...): ask each question of a JSON Lines or CSV file",
     "solutions": (
-        "solutions(path, problems=..., threshold=..., suite=...): judge each solution file (JSON Lines) of checkpoints"
+        "solutions(path, problems=..., threshold=..., suite=...): run each solution file (JSON Lines) of checkpoints"
     ),
 }
 """Each marker adds cases of its kind."""

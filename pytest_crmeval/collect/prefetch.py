@@ -3,10 +3,10 @@
 import inspect
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
+import msgspec
 import pytest
 
 from pytest_crmeval.collect.case_item import CaseItem
@@ -15,7 +15,7 @@ from pytest_crmeval.collect.names import FIXTURES, OUR_FIXTURES
 from pytest_crmeval.collect.stream import Stream
 from pytest_crmeval.collect.streams import streams_of
 from pytest_crmeval.compat import PYTEST_PACKAGE, default_timeout, fixture_module, fixtures_of, is_skipped
-from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.records import Record
 from pytest_crmeval.options.reading import options_of
 from pytest_crmeval.player.agents import agent_of
 from pytest_crmeval.player.subjects import asks_models, learns
@@ -30,8 +30,7 @@ _INVOLVED = frozenset(
 """A test that asks for one of these itself has something in mind with the play."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrefetchPlan:
+class PrefetchPlan(Record, frozen=True, kw_only=True):
     """What may be played ahead, and how long each may be; and why the rest may not."""
 
     weights: Mapping[str, float]
@@ -39,7 +38,7 @@ class PrefetchPlan:
     """Reasons, and how many cases have them."""
     kinds: Sequence[str] = ()
     """What is played ahead: conversations, questions."""
-    left_out: LeftOut = field(default_factory=dict)
+    left_out: LeftOut = msgspec.field(default_factory=dict)
     """What is not played at all."""
     sandboxed: bool = False
     """Whether programs are to run in our sandbox."""
@@ -47,25 +46,6 @@ class PrefetchPlan:
     """What is played one after the other."""
     refusal: str = ""
     """Why nothing may be played: a test that only an item can play has an agent that learns."""
-
-    def to_dict(self) -> JsonObject:
-        """Return JSON primitives."""
-        return {
-            "weights": dict(self.weights),
-            "alone": dict(self.alone),
-            "kinds": list(self.kinds),
-            "left_out": {suite: dict(reasons) for suite, reasons in self.left_out.items()},
-            "sandboxed": self.sandboxed,
-            "streams": [stream.to_dict() for stream in self.streams],
-        }
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Return what ``to_dict`` wrote."""
-        streams = tuple(map(Stream.from_dict, record["streams"]))
-        return cls(
-            streams=streams, **{name: record[name] for name in cls.__slots__ if name in record.keys() - {"streams"}}
-        )
 
 
 def plan_prefetch(cases: Sequence[CaseItem], left_out: LeftOut) -> PrefetchPlan:
@@ -140,8 +120,8 @@ def _objection(case: CaseItem, known: dict[object, str]) -> str:
 
 _NO_MODEL = "not asked for"
 _LEARNER = (
-    "{subject} learns from its conversations, so that they are played one after the other, ahead of their tests; "
-    "{test} can't be played ahead: {why}; remove that, or choose another agent"
+    "{subject} learns from its conversations, so they are played in order, before their tests run; "
+    "{test} does not allow that: {why}; remove this, or choose another agent"
 )
 
 
@@ -168,8 +148,13 @@ def _of_fixtures(item: pytest.Item) -> str:
         return "this version of pytest does not show the fixtures of a test"
     asked, defined = found
     if involved := sorted(asked & _INVOLVED):
-        return f"the test asks for {involved[0]!r}"
-    plugins = _plugins(item.config)
+        return f"the test uses {involved[0]!r}"
+    plugins = {PYTEST_PACKAGE}
+    for plugin in item.config.pluginmanager.get_plugins():
+        # A conftest and what it imports are the user's own.
+        if Path(getattr(plugin, "__file__", None) or "?").name != "conftest.py":
+            named = getattr(plugin, "__name__", "") or type(plugin).__module__
+            plugins.add(named.partition(".")[0])
     for name, definitions in defined.items():
         if definitions and (place := _own(name, definitions[-1], plugins)):
             return f"the fixture {name!r} of {place}"
@@ -197,13 +182,3 @@ def _of_hooks(item: pytest.Item) -> str:
                 if hasattr(plugin, hook):
                     return f"{hook} of {file.name}"
     return ""
-
-
-def _plugins(config: pytest.Config) -> frozenset[str]:
-    """Return the packages that plugins come from; a conftest and what it imports are the user's own."""
-    found = {PYTEST_PACKAGE}
-    for plugin in config.pluginmanager.get_plugins():
-        if Path(getattr(plugin, "__file__", None) or "?").name != "conftest.py":
-            named = getattr(plugin, "__name__", "") or type(plugin).__module__
-            found.add(named.partition(".")[0])
-    return frozenset(found)

@@ -54,7 +54,7 @@ def is_wanted(config: pytest.Config, suite: str) -> bool:
 def lacking(ref: "Ref", spec: str, options: Options, *, needs_judge: bool = True) -> str:
     """Return what is lacking for an agent to play a case in this run; nothing if it can."""
     if needs_judge and ref.judged and not options.judge and spec not in {"oracle", "mute"}:
-        return "only a judge can grade the answer: give --crmeval-judge SPEC"
+        return "only a judge can grade the answer; add --crmeval-judge SPEC"
     if ref.confidential and (options.record or options.replay) and (asks_models(spec) or options.judge):
         return "the suite is confidential, and cassettes are plain text"
     return ""
@@ -82,18 +82,18 @@ def misspelt(config: pytest.Config) -> str:
         if kind.files(options) and kind.marker not in labels.tests:
             return _unused_files(kind, labels.tests.values())
     if unknown := [suite for suite in options.suites if suite not in labels.suites]:
-        return f"--crmeval-suite {unknown[0]!r}: there is no such suite; there are {', '.join(sorted(labels.suites))}"
+        return f"--crmeval-suite {unknown[0]!r}: unknown suite; suites: {', '.join(sorted(labels.suites))}"
     wrong = []
     for tag in options.tags:
         if tag not in labels.tags:
-            known = f"this tag; there are {_listed(tag, labels.tags)}" if labels.tags else "a tag"
+            known = f"this tag; tags: {_listed(tag, labels.tags)}" if labels.tags else "a tag"
             wrong.append(f"--crmeval-tag {tag!r}: no case has {known}")
     split, splits = options.split, labels.splits - {""}
     if split and not splits:
-        why = 'no case has a split; give the cases "split": "train" or "split": "test"'
+        why = 'no case has a split; add "split": "train" or "split": "test" to the cases'
         wrong.append(f"--crmeval-split {split}: {why}")
     elif split and split not in splits:
-        wrong.append(f"--crmeval-split {split}: no case is in this split; there is only {', '.join(sorted(splits))}")
+        wrong.append(f"--crmeval-split {split}: no case is in this split; splits: {', '.join(sorted(splits))}")
     return "\n".join(wrong)
 
 

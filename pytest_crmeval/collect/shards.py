@@ -2,7 +2,7 @@
 
 import heapq
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -53,11 +53,15 @@ def in_shard(  # noqa: PLR0913, PLR0917 (a test, its cases, and who plays them)
         return shard.index == (1 if learns(spec) else dealt[ref.id])
 
     hand = [(ref, who) for ref, name in named for who in players(ref, name) if is_mine(ref, who[1])]
+    options = options_of(config)
+    playable = dict.fromkeys(subjects_of(context_of(config)), 0)
+    for ref, (who, spec, _) in hand:
+        playable[who] = playable.get(who, 0) + (not refusal(spec, marker) and not lacking(ref, spec, options))
     once(config, _deals)[test] = {
         "cases": len(named),
         "deal": _digest(sorted(dealt.items())),
         "content": _digest(sorted((ref.id, ref.fingerprint) for ref, _ in named)),
-        "mine": _playable(hand, config, marker),
+        "mine": playable,
     }
     return is_mine
 
@@ -70,15 +74,6 @@ def dealt_of(config: pytest.Config) -> JsonObject:
     asked = {flag: getattr(config.option, name, None) for name, flag in _NARROWED.items()}
     narrowed = " ".join(flag if value is True else f"{flag} {value}" for flag, value in asked.items() if value)
     return {"tests": {test: tests[test] for test in sorted(tests)}, "narrowed": narrowed}
-
-
-def _playable(hand: "Iterable[tuple[Ref, Player]]", config: pytest.Config, marker: str) -> dict[str, int]:
-    """Count what each is going to play."""
-    options = options_of(config)
-    found = dict.fromkeys(subjects_of(context_of(config)), 0)
-    for ref, (who, spec, _) in hand:
-        found[who] = found.get(who, 0) + (not refusal(spec, marker) and not lacking(ref, spec, options))
-    return found
 
 
 def _deals(_: pytest.Config) -> dict[str, JsonObject]:

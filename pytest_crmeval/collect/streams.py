@@ -11,8 +11,8 @@ from pytest_crmeval.collect.stream import Stream
 from pytest_crmeval.player.subjects import HELD_OUT, learns
 
 _TWICE = (
-    "{1} learns from each conversation of the suite {0}, and two tests play {2}: the second time it would know it; "
-    "give one of the tests a suite of its own, or choose one of them"
+    "{1} learns from each conversation of the suite {0}, but two tests play {2}: the second time, it would know the "
+    "answer; give one of the tests its own suite, or run only one of them"
 )
 
 

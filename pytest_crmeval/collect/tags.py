@@ -44,8 +44,8 @@ def marks_of(config: pytest.Config, refs: "Iterable[Ref]") -> Mapping[str, pytes
     for tag, name in names.items():
         if name in taken:
             place = f"{first[tag].path}:{first[tag].line}"
-            why = f"tags: {tag!r} is the mark {name!r} of pytest, a plugin or your project, which might act on it"
-            marks.refused[f"{place}: {why}; call the tag something else"] = None
+            why = f"tag {tag!r} is also the marker {name!r} of pytest, a plugin or your project, which might act on it"
+            marks.refused[f"{place}: {why}; rename the tag"] = None
     free = {tag: name for tag, name in names.items() if name not in taken}
     # All before the first is made: pytest reads the whole list again for a name that it has not met.
     for name in dict.fromkeys(free.values()):

@@ -15,7 +15,7 @@ import pytest
 from pytest_crmeval.controller.locking import PLUGIN
 from pytest_crmeval.controller.signals import Signals
 from pytest_crmeval.journal.counts import ended
-from pytest_crmeval.journal.jobs import Job, JobError, State, read_job, write_job
+from pytest_crmeval.journal.jobs import JobError, State, read_job, write_job
 from pytest_crmeval.journal.locks import Lock
 
 
@@ -49,25 +49,18 @@ class BackgroundProcess:
     def _write(self) -> None:
         """Write the end, unless the recorder has."""
         try:
-            self._end(read_job(self.folder))
+            job = read_job(self.folder)
+            if job.state is State.RUNNING:
+                failed = getattr(sys, "last_value", None)
+                stopped = self._interrupted or isinstance(failed, KeyboardInterrupt)
+                status = self._status
+                if status is None:  # nothing was run: an error of pytest itself, or an uncaught one
+                    status = int(pytest.ExitCode.USAGE_ERROR if failed is None else pytest.ExitCode.TESTS_FAILED)
+                    if isinstance(failed, KeyboardInterrupt):
+                        status = int(pytest.ExitCode.INTERRUPTED)
+                write_job(self.folder, ended(self.folder, job, status, stopped=stopped))
         except (JobError, OSError) as error:
-            sys.stderr.write(f"crmeval: how the job ended could not be written: {error}\n")
-
-    def _end(self, job: Job) -> None:
-        if job.state is State.RUNNING:
-            failed = getattr(sys, "last_value", None)
-            stopped = self._interrupted or isinstance(failed, KeyboardInterrupt)
-            status = self._status
-            if status is None:  # nothing was run: an error of pytest itself, or an uncaught one
-                status = int(_status_of(failed))
-            write_job(self.folder, ended(self.folder, job, status, stopped=stopped))
-
-
-def _status_of(failed: BaseException | None) -> pytest.ExitCode:
-    """Return how a process ended in which pytest did not come to say it."""
-    if failed is None:
-        return pytest.ExitCode.USAGE_ERROR
-    return pytest.ExitCode.INTERRUPTED if isinstance(failed, KeyboardInterrupt) else pytest.ExitCode.TESTS_FAILED
+            sys.stderr.write(f"crmeval: could not record the end of the run: {error}\n")
 
 
 def attend(pluginmanager: pytest.PytestPluginManager) -> None:

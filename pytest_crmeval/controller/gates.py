@@ -1,6 +1,6 @@
 """A run before its judges: the baseline, the gates of the project, and those of plugins."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -37,7 +37,7 @@ class GateEvaluation:
         here = self._config.invocation_params.dir if options.baseline else self._config.rootpath
         where = "--crmeval-baseline" if options.baseline else "crmeval_baseline"
         if is_of_run(given, options.reports, options.run, here):
-            raise pytest.UsageError(f"{where} {given!r}: this is the run that is played; name another one")
+            raise pytest.UsageError(f"{where} {given!r}: this is the current run; name another one")
         try:
             root = self._config.rootpath
             self._baseline = load(given, options.reports, root, here=here, path=options.baseline_file)
@@ -64,13 +64,8 @@ class GateEvaluation:
         baseline = self._baseline.report if self._baseline else None
         report = replace(report, rulings=tuple(judge(gates, report, baseline)))
         returned = self._config.hook.pytest_crmeval_gate(config=self._config, report=report)
-        return replace(report, rulings=(*report.rulings, *_rulings(returned)))
-
-
-def _rulings(returned: Iterable[object]) -> list[Ruling]:
-    """Return the rulings of plugins; UsageError if a plugin has returned something else."""
-    found = [ruling for each in returned for ruling in (each if isinstance(each, list | tuple) else [each])]
-    for ruling in found:
-        if not isinstance(ruling, Ruling):
-            raise pytest.UsageError(f"pytest_crmeval_gate must return rulings or None, not {ruling!r}")
-    return [replace(ruling, of_plugin=True) for ruling in found if isinstance(ruling, Ruling)]
+        found = [ruling for each in returned for ruling in (each if isinstance(each, list | tuple) else [each])]
+        for ruling in found:
+            if not isinstance(ruling, Ruling):
+                raise pytest.UsageError(f"pytest_crmeval_gate must return rulings or None, not {ruling!r}")
+        return replace(report, rulings=(*report.rulings, *(replace(ruling, of_plugin=True) for ruling in found)))

@@ -1,10 +1,12 @@
 """What a run says about itself: when it begins, and why it did not go on."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from shlex import quote
 
 import pytest
 
 from pytest_crmeval.agents.atlas.specs import models_in
+from pytest_crmeval.domain.judgement import LabelAgreement, restriction
 from pytest_crmeval.domain.trial import PlannedCase, is_of_checkpoint
 from pytest_crmeval.domain.usage import money
 from pytest_crmeval.journal.checkpoints import by_step, step_of
@@ -12,7 +14,9 @@ from pytest_crmeval.models.specs import is_model
 from pytest_crmeval.options.values import DEFAULT_SCORERS, Options
 from pytest_crmeval.player.agents import subjects_of
 from pytest_crmeval.player.context import Context
+from pytest_crmeval.player.models import judge_of
 from pytest_crmeval.render import summary
+from pytest_crmeval.report.costs import agreed
 from pytest_crmeval.report.report import Report
 from pytest_crmeval.report.scope import LeftOut, by_reason
 
@@ -29,7 +33,9 @@ def say(config: pytest.Config, *lines: str) -> None:
         terminal.flush()  # a test may be running, and its output captured next
 
 
-def announcement(context: Context, cases: Collection[PlannedCase], done: int, server: str, ahead: str) -> Iterator[str]:
+def announcement(  # noqa: PLR0913 (a line each)
+    context: Context, cases: Collection[PlannedCase], done: int, server: str, ahead: str, *, has_crm: bool
+) -> Iterator[str]:
     """Yield what is going to be played, by whom, where, and on what terms."""
     options = context.options
     again = f", resumed: {done} done" if done else ""
@@ -41,7 +47,19 @@ def announcement(context: Context, cases: Collection[PlannedCase], done: int, se
     yield f"crmeval server: {server}"
     if ahead:
         yield f"crmeval ahead:  {ahead}"
-    yield from _terms(options)
+    named = [model for name in (*options.agents, options.judge) for model in models_in(options.spec(name))]
+    specs = [options.spec(name).partition("?")[0] for name in named]
+    if options.judge:
+        yield f"crmeval judge:  {_named(options.judge, options.spec(options.judge))}"
+    if has_crm and (judge := judge_of(context)):
+        yield f"crmeval judge:  {_trust(judge.agreement, options.spec(options.judge))}"
+    if options.rates and any(map(is_model, specs)):
+        held = [str(cap) for cap in options.rates if any(map(cap.holds_for, specs))]
+        yield f"crmeval rates:  {', '.join(held) or 'no limit in crmeval_rates applies to a model of this run'}"
+    if options.budget:
+        yield f"crmeval budget: {money(options.budget)}"
+    if tapes := options.replay or options.record:
+        yield f"crmeval {'replay' if options.replay else 'record'}: {summary.short(tapes)}"
     if set(options.scorers) != set(DEFAULT_SCORERS):
         yield f"crmeval scorer: {', '.join(options.scorers)}"
 
@@ -58,20 +76,20 @@ def stops(subjects: Mapping[str, str], stopped: Mapping[str, str], report: Repor
 def omissions(left_out: LeftOut) -> Iterator[str]:
     """Yield which cases are not played, and why."""
     for why, count in by_reason(left_out).items():
-        yield f"crmeval leaves out {count} case{'s' * (count != 1)}: {why}"
+        yield f"crmeval skips {count} case{'s' * (count != 1)}: {why}"
 
 
 def endings(options: Options, report: Report, *, forgiven: bool) -> Iterator[str]:
-    """Yield what becomes of failed cases, when there are gates; and who judges them, when this is only a part."""
+    """Yield how the gates affect failed cases; for a shard, that they are evaluated when it is merged."""
     if options.shard:
-        rest = f"this is shard {options.shard}: crmeval merge joins it with the others"
-        yield f"{rest}, and judges the gates" if options.gates else rest
+        rest = f"this is shard {options.shard}; crmeval merge joins the shards"
+        yield f"{rest} and evaluates the gates" if options.gates else rest
         if forgiven:
-            yield "failed cases are forgiven here, and count there"
+            yield "failed cases do not affect the exit status of a shard"
     elif (options.gates or report.rulings) and not report.complete:
-        yield "the run is not complete: no gate can pass"
+        yield "the run is incomplete: no gate can pass"
     elif forgiven:
-        yield "the gates hold: failed cases are forgiven"
+        yield "all gates hold, so failed cases do not affect the exit status"
 
 
 def counts(cases: Iterable[PlannedCase]) -> Iterator[str]:
@@ -84,19 +102,12 @@ def counts(cases: Iterable[PlannedCase]) -> Iterator[str]:
         yield f"{suite} × {subject}: {count} case{'s' * (count != 1)}"
 
 
-def _terms(options: Options) -> Iterator[str]:
-    """Yield on what terms models are asked, as far as anything was said about that."""
-    named = [model for name in (*options.agents, options.judge) for model in models_in(options.spec(name))]
-    specs = [options.spec(name).partition("?")[0] for name in named]
-    if options.judge:
-        yield f"crmeval judge:  {_named(options.judge, options.spec(options.judge))}"
-    if options.rates and any(map(is_model, specs)):
-        held = [str(cap) for cap in options.rates if any(map(cap.holds_for, specs))]
-        yield f"crmeval rates:  {', '.join(held) or 'none of crmeval_rates is for a model of this run'}"
-    if options.budget:
-        yield f"crmeval budget: {money(options.budget)}"
-    if tapes := options.replay or options.record:
-        yield f"crmeval {'replay' if options.replay else 'record'}: {summary.short(tapes)}"
+def _trust(agreement: LabelAgreement | None, judge: str) -> str:
+    """Return how far the judge can be trusted with replies, and what to do if that is not known."""
+    why = restriction(agreement)
+    if agreement is None:
+        return f"opinions on replies are only reported, because {why}; run: crmeval calibrate --judge {quote(judge)}"
+    return f"kappa {agreed(agreement)}{'; opinions on replies are only reported' if why else ''}"
 
 
 def _named(agent: str, spec: str) -> str:

@@ -98,8 +98,8 @@ class InFlight:
         try:
             say(
                 self._config,
-                f"crmeval: {left} case{'s are' if left != 1 else ' is'} in flight, and will be waited for, "
-                f"at most {GRACE:.0f} s; Ctrl-C gives them up",
+                f"crmeval: waiting for {left} case{'s' * (left != 1)} in flight, at most {GRACE:.0f} s; "
+                "press Ctrl-C again to abandon them",
             )
             with suppress(TimeoutError):
                 idle.result(GRACE)
@@ -112,11 +112,11 @@ class InFlight:
                     end_workers_at_once(self._config)
 
     def _finish_first(self) -> None:
-        """Begin no more cases, and say that the one in this process is finished; in a signal handler."""
+        """Start no more cases, and announce that the one in this process will be finished; in a signal handler."""
         self._loop.post(self._handler.queue.close)
         capturing = self._config.pluginmanager.get_plugin("capturemanager")
         with capturing.global_and_fixture_disabled() if capturing else nullcontext():
             say(
                 self._config,
-                f"crmeval: 1 case is in progress, and will be waited for, at most {GRACE:.0f} s; Ctrl-C gives it up",
+                f"crmeval: waiting for 1 case in progress, at most {GRACE:.0f} s; press Ctrl-C again to abandon it",
             )

@@ -21,7 +21,9 @@ class RunLock:
 
     def take(self) -> None:
         """Take it, unless this process has it or plays nothing; UsageError if another process runs this run."""
-        if self._lock is None and not is_dry_run(self._config) and not self._is_given():
+        background: Any = self._config.pluginmanager.get_plugin(PLUGIN)
+        is_given = background is not None and background.folder.resolve() == self._folder.resolve()
+        if self._lock is None and not is_dry_run(self._config) and not is_given:
             try:
                 self._folder.mkdir(parents=True, exist_ok=True)
                 self._lock = Lock.take(self._folder)
@@ -36,7 +38,3 @@ class RunLock:
         if self._lock is not None:
             self._lock.close()
             self._lock = None
-
-    def _is_given(self) -> bool:
-        attendant: Any = self._config.pluginmanager.get_plugin(PLUGIN)
-        return attendant is not None and attendant.folder.resolve() == self._folder.resolve()

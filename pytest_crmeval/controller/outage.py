@@ -65,7 +65,7 @@ class Outage:
         if self._given_up:
             return self._given_up
         if self._since is not None and self._server.has_ended:
-            self._give_up("the embedded PostgreSQL has ended, and the databases of the run are lost")
+            self._give_up("the embedded PostgreSQL has stopped, so the databases of the run are lost")
         elif self._since is not None and self._clock() - self._since >= self._limit:
             self._give_up(f"PostgreSQL was unreachable for {self._limit:.0f} s (crmeval_server_wait)")
         return self._given_up or self._control.stopped.get(EVERYBODY, "")

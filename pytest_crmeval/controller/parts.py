@@ -10,10 +10,10 @@ import pytest
 
 from pytest_crmeval.agents.chat import question_prompt, system_prompt
 from pytest_crmeval.collect.context import context_of
-from pytest_crmeval.controller.shards import other_shard
 from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.journal.provenance import code_of, commit_at, datasets_of, fingerprint_of
 from pytest_crmeval.journal.reader import RunRecord
+from pytest_crmeval.journal.shard import Shard, is_merged, listed, missing_shards, shard_of
 from pytest_crmeval.models.specs import is_model
 from pytest_crmeval.options.environment import addresses_of, redactor_of
 from pytest_crmeval.options.reading import is_partial, options_of
@@ -32,6 +32,7 @@ def part_of(config: pytest.Config, server: str, dealt: JsonObject, left_out: Lef
     arguments = _without_secret(config.invocation_params.args)
     # Only their hooks can judge a report by the gates of plugins.
     has_gates = bool(config.hook.pytest_crmeval_gate.get_hookimpls())
+    own = {agent: spec for agent, spec in subjects.items() if ":" in spec and not is_model(spec)}
     return {
         "started": _now(),
         "command": redactor_of(config).text(shlex.join(["pytest", *arguments])),
@@ -39,7 +40,7 @@ def part_of(config: pytest.Config, server: str, dealt: JsonObject, left_out: Lef
         **_given(addresses=dict(addresses_of(config))),
         **_given(chosen=bool(config.getoption("crmeval_agent")), git=commit_at(config.rootpath)),
         "version": version("pytest-crmeval"),
-        **_given(code=_code(subjects)),
+        **_given(code=_given(**{agent: code_of(spec) for agent, spec in own.items()})),
         "prompts": {kind: fingerprint_of(text()) for kind, text in _PROMPTS.items()},
         "max_steps": options.max_steps,
         **_given(suites=list(options.suites), partial=is_partial(config), plugin_gates=has_gates),
@@ -83,37 +84,29 @@ def facts_of(past: RunRecord, options: Options) -> JsonObject:
 
 def check_rules(parts: Sequence[JsonObject], options: Options, dealt: JsonObject) -> None:
     """Refuse to resume a run under other rules: two kinds of verdict do not add up, nor do two kinds of shard."""
-    begun = f"crmeval: the run {options.run!r} was begun"
+    begun = f"crmeval: run {options.run!r} was started"
     if why := other_shard(parts, options.shard, dealt):
-        raise pytest.UsageError(f"crmeval: the run {options.run!r} {why}, or choose another --crmeval-run")
+        raise pytest.UsageError(f"crmeval: run {options.run!r} {why}, or choose another --crmeval-run")
     for part in parts:
         names, now = part.get("scorers"), options.scorers
         before = list(map(str, names)) if isinstance(names, list) else []  # older journals have none
         if before and set(before) != set(now):
             raise pytest.UsageError(
-                f"{begun} with the scorers {', '.join(before)}, and can't go on with {', '.join(now)}: "
-                "choose the same with --crmeval-scorer, or another --crmeval-run"
+                f"{begun} with the scorers {', '.join(before)}, so it can't be resumed with {', '.join(now)}; "
+                "use the same --crmeval-scorer, or another --crmeval-run"
             )
         if part.get("judge", "") != options.judge:
             raise pytest.UsageError(
-                f"{begun} {_judged(part.get('judge'))}, and can't go on {_judged(options.judge)}: "
-                "choose the same --crmeval-judge, or another --crmeval-run"
+                f"{begun} {_judged(part.get('judge'))}, so it can't be resumed {_judged(options.judge)}; "
+                "use the same --crmeval-judge, or another --crmeval-run"
             )
         if options.learning_from and part.get("learning_from", "") != options.learning_from:
             raise pytest.UsageError(
-                f"{begun} with other playbooks than those of {options.learning_from}: "
-                "leave out --crmeval-learning-from, or choose another --crmeval-run"
+                f"{begun} with other playbooks than those of {options.learning_from}; "
+                "omit --crmeval-learning-from, or choose another --crmeval-run"
             )
         if part.get("invalid") == "play" and not options.play_invalid:
-            raise pytest.UsageError(
-                f"{begun} with --crmeval-invalid=play, and can't go on without: add it, or choose another --crmeval-run"
-            )
-
-
-def _code(subjects: Mapping[str, str]) -> JsonObject:
-    """Return a fingerprint of the code of each of the user's own agents, if its source is found."""
-    own = {agent: spec for agent, spec in subjects.items() if ":" in spec and not is_model(spec)}
-    return _given(**{agent: code_of(spec) for agent, spec in own.items()})
+            raise pytest.UsageError(f"{begun} with --crmeval-invalid=play; add it, or choose another --crmeval-run")
 
 
 def _given(**facts: Json) -> JsonObject:
@@ -138,3 +131,49 @@ def _without_secret(arguments: Sequence[object]) -> Iterator[str]:
         else:
             yield f"{SECRET_OPTION}=..." if argument.startswith(f"{SECRET_OPTION}=") else argument
         before = argument
+
+
+def other_shard(parts: Sequence[JsonObject], now: Shard | None, dealt: JsonObject) -> str:
+    """Return why a run can't be resumed as the shard ``now``; empty if it can."""
+    if not parts:
+        return ""
+    if is_merged(parts):
+        return _other_than_merged(parts, now)
+    for part in parts:
+        before = shard_of(part)
+        if before != now:
+            choice = f"add --crmeval-shard {before}" if before else "omit --crmeval-shard"
+            return f"was started {_as_shard(before)}, so it can't be resumed {_as_shard(now)}; {choice}"
+        if before and (test := _dealt_otherwise(part.get("shard"), dealt)):
+            return (
+                f"was started as shard {before} of other cases of {test}; select the same cases (tags, split, sample, "
+                "crmeval_durations)"
+            )
+    return ""
+
+
+def _other_than_merged(parts: Sequence[JsonObject], now: Shard | None) -> str:
+    """Return why a merged run can't be resumed; empty if it can."""
+    missing = missing_shards(parts)
+    if now:
+        return f"was merged, so it can't be resumed as shard {now}; omit --crmeval-shard"
+    if missing:
+        return f"was merged without the shards {listed(missing)}; merge them as well"
+    return ""
+
+
+def _dealt_otherwise(before: Json, now: JsonObject) -> str:
+    """Return a test whose cases were split over the shards in another way before; empty if there is none."""
+    earlier, later = _tests(before), _tests(now)
+    return next((test for test in later if test in earlier and earlier[test] != later[test]), "")
+
+
+def _tests(dealt: Json) -> dict[str, Json]:
+    """Return how the cases of each test were dealt."""
+    tests = dealt.get("tests") if isinstance(dealt, Mapping) else None
+    found = tests if isinstance(tests, Mapping) else {}
+    return {test: about.get("deal") for test, about in found.items() if isinstance(about, Mapping)}
+
+
+def _as_shard(shard: Shard | None) -> str:
+    return f"as shard {shard}" if shard else "without shards"

@@ -55,10 +55,10 @@ class RunPlan:
     def repeat(self) -> None:
         """Have every worker play every case in its item; UsageError if one of them can be played only once."""
         if self.prefetch.streams:
-            raise pytest.UsageError("crmeval: an agent that learns plays each case once: choose another --dist")
+            raise pytest.UsageError("crmeval: a learning agent plays each case only once; choose another --dist")
         if self.has_checkpoints:
-            raise pytest.UsageError("crmeval: a solution file is judged once, into one place: choose another --dist")
-        alone = {"every worker plays everything": len(self.cases)}
+            raise pytest.UsageError("crmeval: each solution file is run only once; choose another --dist")
+        alone = {"every worker plays every case": len(self.cases)}
         self.prefetch = PrefetchPlan(weights={}, alone=alone, left_out=self.prefetch.left_out)
         self.repeated = True
 
@@ -74,7 +74,7 @@ class RunPlan:
 
     @property
     def has_checkpoints(self) -> bool:
-        """Whether solution files are judged."""
+        """Whether solution files are run."""
         return any(map(is_of_checkpoint, self.cases.values()))
 
     @property
@@ -89,8 +89,8 @@ class RunPlan:
         count = len(prefetch.weights.keys() - learners)
         parts = [f"{each} {' and '.join(prefetch.kinds)} in flight per worker"] if count and each > 1 else []
         for stream in prefetch.streams:
-            then = f", then {len(stream.after)} with what it has learnt" if stream.after else ""
-            parts.append(f"a learner plays {len(stream.ordered)} one after the other{then}")
+            then = f", then {len(stream.after)} with what it has learned" if stream.after else ""
+            parts.append(f"a learning agent plays {len(stream.ordered)} in order{then}")
         for why, cases in prefetch.alone.items():
             parts.append(f"{cases} case{'s' * (cases != 1)} one at a time ({why})")
         return "; ".join(parts)

@@ -42,7 +42,17 @@ class RunPlaybooks:
             self._inherited = inherited_in(parts) if parts else self._taken_over(bool(learners))
             self._found = dict(playbooks_of(kept, self._inherited))
         for case in learners:
-            self._check(case)
+            key, frozen = f"{case.suite}/{case.subject}", AtlasSpec.parse(case.spec).learning == "frozen"
+            known = key in self._found or suited(self._inherited, key) is not None
+            if self._inherited and not known:
+                raise pytest.UsageError(
+                    f"crmeval: --crmeval-learning-from: {case.subject} has no playbook in this run, which has "
+                    f"{', '.join(sorted(self._inherited))}, but not {key}"
+                )
+            if frozen and not known:
+                raise pytest.UsageError(
+                    f"crmeval: {case.subject} has no playbook to freeze; name a run with --crmeval-learning-from"
+                )
 
     @property
     def part(self) -> JsonObject:
@@ -78,19 +88,5 @@ class RunPlaybooks:
         found = playbooks_of(past.trials.values(), inherited_in(past.parts))
         self._met = met_by(past.trials.values(), past.parts)
         if not found:
-            raise pytest.UsageError(f"crmeval: --crmeval-learning-from {name}: no agent learnt in this run")
+            raise pytest.UsageError(f"crmeval: --crmeval-learning-from {name}: no agent learned in this run")
         return found
-
-    def _check(self, case: PlannedCase) -> None:
-        """Refuse a learner that is to continue with a playbook that does not exist."""
-        key, frozen = f"{case.suite}/{case.subject}", AtlasSpec.parse(case.spec).learning == "frozen"
-        known = key in self._found or suited(self._inherited, key) is not None
-        if self._inherited and not known:
-            raise pytest.UsageError(
-                f"crmeval: --crmeval-learning-from: {case.subject} is to learn from one of "
-                f"{', '.join(sorted(self._inherited))}, and none of them is {key}"
-            )
-        if frozen and not known:
-            raise pytest.UsageError(
-                f"crmeval: {case.subject} has nothing that could be frozen: name a run with --crmeval-learning-from"
-            )

@@ -40,7 +40,7 @@ Taken: TypeAlias = tuple[Literal["played", "alone", "over", "refused"], Played]
 
 The reason for "refused" is in place of the trial; it is empty if the case was played before.
 """
-NO_SLOT = "a learner's conversations are played ahead of their tests, and no worker is left that plays ahead"
+NO_SLOT = "a learning agent's conversations are played before their tests, and no worker is left to play them"
 
 
 class _State(Enum):
@@ -122,7 +122,11 @@ class JobQueue:
         keys = [*weights, *self._streams.left()]
         self._entries |= {key: _Entry() for key in keys if key not in self._entries}
         free = [key for key in weights if key not in self._streams]
-        ordered = _ordered(free, weights, at_once if short_sighted else BLOCKS * at_once)
+        # Block by block, the heaviest of each first; the last block is complete, because it is the tail.
+        block = at_once if short_sighted else BLOCKS * at_once
+        starts = range(len(free) % block - block, len(free), block)
+        blocks = (free[max(0, start) : start + block] for start in starts)
+        ordered = [key for each in blocks for key in sorted(each, key=weights.__getitem__, reverse=True)]
         self._queue = dict.fromkeys(reversed(ordered))
         self._window = at_once if short_sighted else 2 * BLOCKS * at_once * (FAR if far_sighted else 1)
         self._opened = True
@@ -324,10 +328,3 @@ class JobQueue:
             return entry.state is _State.PLAYING
         wanted = key in self._streams or (patient and key in self._queue)
         return wanted and self._slots.total() > 0 and not self._closed
-
-
-def _ordered(keys: Sequence[str], weights: Mapping[str, float], block: int) -> list[str]:
-    """Return keys block by block, the heaviest of each first; the last block is complete, because it is the tail."""
-    starts = range(len(keys) % block - block, len(keys), block)
-    blocks = (keys[max(0, start) : start + block] for start in starts)
-    return [key for each in blocks for key in sorted(each, key=weights.__getitem__, reverse=True)]

@@ -169,7 +169,14 @@ class Recorder:
         try:
             self._journal.append_trial(content)
             self._unsynced = self._unsynced or time.monotonic()
-            self._count(trial)
+            self.playbooks.take(trial)
+            self.past.take(trial)
+            self._tally.take(outcome_of(trial), time.monotonic())
+            self._played.add(trial.planned.key)
+            self._job.note(self._tally)
+            self._log.recorded(trial)
+            if is_of_checkpoint(trial.planned):
+                self._write_batch_so_far()
         except (OSError, JournalError) as error:
             self._fail(self._unwritable(error))
         trials = self._unreported.setdefault(trial.planned.key, deque())
@@ -279,16 +286,6 @@ class Recorder:
             return f"transcript not written: {folder}: {error.strerror}"
         return ""
 
-    def _count(self, trial: Trial) -> None:
-        self.playbooks.take(trial)
-        self.past.take(trial)
-        self._tally.take(outcome_of(trial), time.monotonic())
-        self._played.add(trial.planned.key)
-        self._job.note(self._tally)
-        self._log.recorded(trial)
-        if is_of_checkpoint(trial.planned):
-            self._write_batch_so_far()
-
     def _write_batch_so_far(self) -> None:
         facts = facts_of(self.past, self._options)
         with suppress(OSError):  # the final results are written to the same place, and their error is shown
@@ -313,5 +310,5 @@ class Recorder:
     def _unwritable(self, error: OSError | JournalError) -> str:
         """Return why the journal can't be written or read, and what is left of the trials so far."""
         if isinstance(error, OSError):
-            return f"crmeval: {self._path}: {error.strerror}; what was played so far is safe"
+            return f"crmeval: {self._path}: {error.strerror}; finished trials are saved"
         return f"crmeval: {error}; the finished trials are in the report, but this run can't be resumed"

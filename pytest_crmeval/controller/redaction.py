@@ -134,7 +134,10 @@ class Secrecy:
 
     def _record(self, *args: Any, **named: Any) -> logging.LogRecord:  # noqa: ANN401 (logging's own)
         record = self._factory(*args, **named)
-        message = _message(record)
+        try:
+            message = record.getMessage()
+        except Exception:  # noqa: BLE001 (logging reports it when the record is shown)
+            message = str(record.msg)
         clean = self._redactor.text(message)
         if clean != message:
             record.msg, record.args = clean, None
@@ -144,11 +147,3 @@ class Secrecy:
             if clean != trace:
                 record.exc_info, record.exc_text = None, clean.rstrip()
         return record
-
-
-def _message(record: logging.LogRecord) -> str:
-    """Return what a record says; of one whose arguments don't fit, as much as there is."""
-    try:
-        return record.getMessage()
-    except Exception:  # noqa: BLE001 (logging reports it when the record is shown)
-        return str(record.msg)

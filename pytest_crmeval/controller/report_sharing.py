@@ -35,23 +35,20 @@ class ReportSharing:
             data["nodeid"] = self._same(nodeid)
         report = yield
         if isinstance(report, pytest.TestReport):
-            self._share(report)
+            # Replace values in place, so that the dictionaries of all reports still share their keys
+            state = vars(report)
+            for name in _ALIKE:
+                if isinstance(value := state.get(name), str):
+                    state[name] = intern(value)
+            state["user_properties"] = [
+                _one_copy(*each) if isinstance(each[-1], str | float) else each for each in report.user_properties
+            ]
+            before = self._running.pop(report.nodeid, None)
+            if before and all(state.get(name) == before.get(name) for name in _SAME):
+                state.update({name: before[name] for name in _SAME if name in before})
+            else:  # the name of the test is in both
+                state["keywords"] = {intern(word): value for word, value in report.keywords.items()}
+                state["location"] = tuple(intern(part) if isinstance(part, str) else part for part in report.location)
+            if report.when != "teardown":
+                self._running[report.nodeid] = {name: state[name] for name in _SAME if name in state}
         return report
-
-    def _share(self, report: pytest.TestReport) -> None:
-        """Replace values in place, so that the dictionaries of all reports still share their keys."""
-        state = vars(report)
-        for name in _ALIKE:
-            if isinstance(value := state.get(name), str):
-                state[name] = intern(value)
-        state["user_properties"] = [
-            _one_copy(*each) if isinstance(each[-1], str | float) else each for each in report.user_properties
-        ]
-        before = self._running.pop(report.nodeid, None)
-        if before and all(state.get(name) == before.get(name) for name in _SAME):
-            state.update({name: before[name] for name in _SAME if name in before})
-        else:  # the name of the test is in both
-            state["keywords"] = {intern(word): value for word, value in report.keywords.items()}
-            state["location"] = tuple(intern(part) if isinstance(part, str) else part for part in report.location)
-        if report.when != "teardown":
-            self._running[report.nodeid] = {name: state[name] for name in _SAME if name in state}

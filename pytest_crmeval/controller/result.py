@@ -189,15 +189,15 @@ class RunResult:
 
     def _notes(self, report: Report) -> Iterator[str]:
         if estimated := self._handler.control.estimated:
-            lost = "calls that were in flight when a worker died or the run was ended"
-            yield f"{money(estimated)} of what was spent is an estimate: {lost}"
+            lost = "calls that were in flight when a worker died or the run ended"
+            yield f"{money(estimated)} of the cost is an estimate: {lost}"
         yield from filter(None, [self._telemetry])
         yield from stops(subjects_of(context_of(self._config)), self._handler.control.stopped, report)
         if why := self._loop.call(lambda: self._handler.queue.shortage):
-            yield f"fewer cases were in flight than there could have been: {why}"
+            yield f"concurrency was reduced: {why}"
         yield from omissions(self._plan.prefetch.left_out)
         yield from filter(None, [self._unsaid])
         if trouble := self._recorder.job_trouble:
-            yield f"the job is not up to date: {trouble}"
+            yield f"job.json is not up to date: {trouble}"
         if self._recorder.failure and self._recorder.failure not in self._handler.control.stopped.values():
             yield self._recorder.failure

@@ -121,7 +121,12 @@ class Controller:
         self._loop.call(self._recorder.open, part, cases, repeated=plan.repeated)
         if self._config.option.verbose >= 0:
             shown = announcement(
-                context_of(self._config), cases, done, str(self.server), plan.described(at_once(self._config))
+                context_of(self._config),
+                cases,
+                done,
+                str(self.server),
+                plan.described(at_once(self._config)),
+                has_crm=self.server.has_begun,
             )
             programs = [f"crmeval sandbox: {sandbox}"] if sandbox else []
             say(self._config, *shown, *programs, *omissions(plan.prefetch.left_out))

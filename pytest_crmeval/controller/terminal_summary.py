@@ -2,11 +2,13 @@
 
 import shutil
 from collections.abc import Callable, Generator, Iterable
+from copy import copy
 
 import pytest
 
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.options.reading import options_of
+from pytest_crmeval.render.fitting import wrapped_dialogue
 
 _STATS = ("failed", "error")
 Lines = Callable[[int, int | None], Iterable[str]]
@@ -31,14 +33,15 @@ class TerminalSummary:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, object, object]:
         """Limit the failures that pytest is about to show; at the end write the summary, even if a plugin fails."""
-        self._reports.hide(terminalreporter, keep=options_of(self._config).failures)
+        width = self._config.get_terminal_writer().fullwidth
+        self._reports.hide(terminalreporter, keep=options_of(self._config).failures, width=width)
         try:
             return (yield)
         finally:
             self._reports.restore(terminalreporter)
             height = shutil.get_terminal_size().lines if terminalreporter.isatty() else None
-            if lines := list(self._lines(self._config.get_terminal_writer().fullwidth, height)):
-                terminalreporter.section("crmeval")
+            if lines := list(self._lines(width, height)):
+                terminalreporter.write_sep("=", "crmeval")
                 for line in lines:
                     terminalreporter.write_line(line)
 
@@ -50,20 +53,33 @@ class _FailedCases:
         self._shows_all = options_of(config).verbose
         self._whole: dict[str, list[object]] = {}
 
-    def hide(self, terminal: pytest.TerminalReporter, *, keep: int) -> None:
-        """Hide all reports of failed cases but the first few."""
+    def hide(self, terminal: pytest.TerminalReporter, *, keep: int, width: int = 0) -> None:
+        """Hide all reports of failed cases but the first few, whose dialogues are wrapped to ``width``."""
         if self._shows_all:
             return
         self._whole = {name: terminal.stats[name] for name in _STATS if name in terminal.stats}
         for name, reports in self._whole.items():
             failed = {Verdict.FAILED, Verdict.ERRORED}  # the summary and the page show their trials
             cases = [report for report in reports if getattr(report, "crmeval_verdict", None) in failed]
-            hidden = set(map(id, cases[keep:]))
-            terminal.stats[name] = [report for report in reports if id(report) not in hidden]
+            hidden, shown = set(map(id, cases[keep:])), set(map(id, cases[:keep]))
+            terminal.stats[name] = [
+                _fitting(report, width) if id(report) in shown else report
+                for report in reports
+                if id(report) not in hidden
+            ]
 
     def restore(self, terminal: pytest.TerminalReporter) -> None:
         """Show everything again."""
         terminal.stats.update(self._whole)
+
+
+def _fitting(report: object, width: int) -> object:
+    """Return a copy of a report whose dialogue fits the terminal; the traceback of pytest stays as it is."""
+    if not (isinstance(report, pytest.TestReport) and isinstance(report.longrepr, str)):
+        return report
+    fitting = copy(report)
+    fitting.longrepr = wrapped_dialogue(report.longrepr, width)
+    return fitting
 
 
 class _BeforeOthers:

@@ -1,5 +1,6 @@
 """An xdist worker of a run. It is made when there is something to evaluate."""
 
+import gc
 import os
 import platform
 import sys
@@ -37,7 +38,7 @@ class Worker:
         if given["machine"] != this_machine():
             raise pytest.Collector.CollectError(
                 f"this worker runs on another machine ({this_machine()}) than the controller ({given['machine']}): "
-                "workers have to be on the machine of the controller; --crmeval-shard splits an evaluation over several"
+                "all workers must run on the machine of the controller; to use several machines, see --crmeval-shard"
             )
         self._signals = Signals()  # a signal to the whole process group reaches workers as well
         self._signals.take()
@@ -104,6 +105,7 @@ class Worker:
         hang_up_models()
         self.channel.close()
         self._signals.give_back()
+        gc.freeze()  # xdist waits for the end of this process, and collecting thousands of cases takes seconds
 
 
 def join_run(config: pytest.Config) -> None:

@@ -86,5 +86,5 @@ class Workers:
         given, workers = (self._config.getoption(name, None) for name in ("maxworkerrestart", "numprocesses"))
         replaced = float(given) if given is not None else 4 * workers if workers else math.inf  # by xdist
         if self._crashes > replaced:
-            self._handler.control.stop(EVERYBODY, "a worker has crashed, and is not replaced")
+            self._handler.control.stop(EVERYBODY, "a worker crashed and was not replaced")
             self._loop.post(self._handler.queue.close)

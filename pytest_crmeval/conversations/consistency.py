@@ -20,7 +20,13 @@ def inconsistencies(case: Conversation, reference: Reference) -> Iterator[str]:
     yield from _utterances(case, reference)
     yield from _results(case, reference)
     yield from _facts(case, reference)
-    yield from _segments(case)
+    start = 0
+    for number, segment in enumerate(case.segments, start=1):
+        refused = [not turn.expectation.succeeds for turn in case.turns[start : segment.last_turn]]
+        if segment.succeeds is any(refused):
+            says, does = ("success", "a refusal") if segment.succeeds else ("failure", "no refusal")
+            yield f"segment {number}: expected_outcome is {says}, and its turns expect {does}"
+        start = segment.last_turn
     if case.expected_state:
         evidence = Evidence(transcript=reference.transcript, after=reference.after, reference=reference)
         score = crm_state(case, evidence)
@@ -36,17 +42,6 @@ def _utterances(case: Conversation, reference: Reference) -> Iterator[str]:
             value = reference.transcript.outputs.get(int(place), {}).get(name)
             if not isinstance(value, str | int | float):
                 yield f"turn {number}: the reference {{{{turn_{place}.{name}}}}} in the utterance has no value"
-
-
-def _segments(case: Conversation) -> Iterator[str]:
-    """Yield the segments of a chain whose expected outcome contradicts their turns."""
-    start = 0
-    for number, segment in enumerate(case.segments, start=1):
-        refused = [not turn.expectation.succeeds for turn in case.turns[start : segment.last_turn]]
-        if segment.succeeds is any(refused):
-            says, does = ("success", "a refusal") if segment.succeeds else ("failure", "no refusal")
-            yield f"segment {number}: expected_outcome is {says}, and its turns expect {does}"
-        start = segment.last_turn
 
 
 def _results(case: Conversation, reference: Reference) -> Iterator[str]:

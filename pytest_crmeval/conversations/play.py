@@ -1,11 +1,13 @@
 """The turn loop."""
 
+from pytest_crmeval.agents.calling import reply_of
 from pytest_crmeval.conversations.references import output_of, resolve, resolved
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence, Reference
 from pytest_crmeval.domain.messages import Message, agent_says, copy_of, crm_says, shown_to_agent, user_says
 from pytest_crmeval.domain.transcript import Exchange, Fields, Outputs, Transcript, answered_in
-from pytest_crmeval.ports.agent import Agent, reply_of
+from pytest_crmeval.models.usage_meter import current
+from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.ports.crm import Crm
 
 MAX_STEPS = 20
@@ -77,6 +79,7 @@ def _answer(messages: list[Message], shown: list[Message], agent: Agent, crm: Cr
     for _ in range(max_steps):
         shown += map(shown_to_agent, messages[len(shown) :])
         reply = reply_of(agent, tuple(shown), crm.tools)
+        current().record_reply(reply)
         messages.append(copy_of(agent_says(reply)))
         if not reply.calls:
             return True

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from pytest_crmeval.domain.cutting import cut, redacted
-from pytest_crmeval.domain.faults import Fault, faults_of
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message, ToolCall, ToolResult
 from pytest_crmeval.domain.score import Score
 from pytest_crmeval.domain.transcript import Transcript
 
+_TURN = re.compile(r"turn (\d+): (.*)", re.DOTALL)
+_DIFFERENCE = re.compile(r"(?P<where>.*?) expected (?P<expected>.*), actual (?P<actual>.*)", re.DOTALL)
 ROWS = 5
 """Maximum number of rows of a result that are shown."""
 LINES = 80
@@ -19,6 +20,40 @@ LINES = 80
 WIDTH = 240
 SPEECH = 1000
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One line of the reason of a failed score."""
+
+    score: str
+    text: str
+    """The line, without the number of its turn."""
+    turn: int | None = None
+    """None if the fault is not of a single turn."""
+
+    @property
+    def difference(self) -> tuple[str, str, str] | None:
+        """The place, the expected and the actual value; None if the line does not name them."""
+        if " missing: " in self.text or " too many: " in self.text:
+            return None
+        found = _DIFFERENCE.fullmatch(self.text)
+        return (found["where"], found["expected"], found["actual"]) if found else None
+
+    @property
+    def is_lack(self) -> bool:
+        """Whether something is missing."""
+        return " missing: " in self.text or self.text.endswith(": was deleted")
+
+
+def faults_of(scores: Sequence[Score]) -> Iterator[Fault]:
+    """Yield the faults in the order of the scores; of a score without a reason, its value and threshold."""
+    for score in scores:
+        if not score.passed:
+            for line in score.reason.splitlines() or [f"{score.value:.3f}, below {score.threshold:.3f}"]:
+                found = _TURN.fullmatch(line)
+                turn, text = (int(found[1]), found[2]) if found else (None, line)
+                yield Fault(score=score.name, text=text, turn=turn)
 
 
 class Colour(StrEnum):
@@ -60,7 +95,11 @@ def explanation(transcript: Transcript, scores: Sequence[Score], pen: Pen, *, fo
             yield pen(f"  turn {number}: passed", Colour.DIM)
             continue
         yield pen(f"  turn {number}", Colour.BOLD)
-        yield from _shortened([line for message in exchange.messages for line in _lines(message, pen)])
+        lines = [line for message in exchange.messages for line in _lines(message, pen)]
+        if len(lines) > LINES:
+            half = LINES // 2
+            lines = [*lines[:half], f"    … {len(lines) - LINES} lines left out", *lines[-half:]]
+        yield from lines
         if exchange.cut:
             yield "    (stopped: the agent used up its steps)"
         yield from (pen(f"    ✗ {fault}", Colour.RED) for fault in faults.pop(number, ()))
@@ -68,14 +107,6 @@ def explanation(transcript: Transcript, scores: Sequence[Score], pen: Pen, *, fo
         yield from (pen(f"  ✗ turn {number}: {fault}", Colour.RED) for fault in missed)
     for fault in whole:
         yield f"  {pen('✗', Colour.RED)} {fault.score}: {_difference(fault, pen)}"
-
-
-def _shortened(lines: Sequence[str]) -> Sequence[str]:
-    """Return the lines of a turn; of a very long one, only its beginning and its end."""
-    if len(lines) <= LINES:
-        return lines
-    half = LINES // 2
-    return [*lines[:half], f"    … {len(lines) - LINES} lines left out", *lines[-half:]]
 
 
 def _difference(fault: Fault, pen: Pen) -> str:

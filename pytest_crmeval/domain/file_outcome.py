@@ -86,7 +86,7 @@ class FileOutcome(Record, frozen=True, kw_only=True):
 
 
 def mean_pass(samples: Samples, k: int) -> float | None:
-    """Return the mean of pass@k over the problems with at least k judged samples; None if there are none."""
+    """Return the mean of pass@k over the problems with at least k graded samples; None if there are none."""
     problems = problems_of(samples, k)
     if not problems:
         return None
@@ -94,7 +94,7 @@ def mean_pass(samples: Samples, k: int) -> float | None:
 
 
 def problems_of(samples: Samples, k: int) -> int:
-    """Return the number of problems with at least k judged samples."""
+    """Return the number of problems with at least k graded samples."""
     return sum(count for judged, _, count in samples if judged >= k)
 
 

@@ -1,5 +1,6 @@
-"""The opinions of a judge, which is a model, on a trial."""
+"""The opinions of a judge, which is a model: on the answer to a question, or on statements of replies."""
 
+from enum import StrEnum
 from statistics import median_low
 
 from msgspec.structs import force_setattr
@@ -7,36 +8,89 @@ from msgspec.structs import force_setattr
 from pytest_crmeval.domain.answers import Attempt
 from pytest_crmeval.domain.cutting import printable
 from pytest_crmeval.domain.records import Record, always
-from pytest_crmeval.domain.score import Score, Verdict
 from pytest_crmeval.domain.usage import Bill
 
-NAME = "judge"
-THRESHOLD = 0.8
-GOAL, PROCESS = 0.7, 0.3
-"""Weights of the goal, what the user wanted, and of the process."""
+LEAST_KAPPA = 0.8
+"""A judge of replies whose agreement with the labels is lower changes no verdict."""
+
+
+class Answer(StrEnum):
+    """What a judge says about a statement."""
+
+    TRUE = "true"
+    FALSE = "false"
+    UNCLEAR = "unclear"
+
+
+class StatementAnswer(Record, frozen=True, kw_only=True):
+    """What one opinion says about one statement, and why."""
+
+    answer: Answer
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        """Convert the reason to what can be stored."""
+        force_setattr(self, "reason", printable(self.reason))
 
 
 class Grade(Record, frozen=True, kw_only=True):
-    """One opinion: both marks in [0, 1]. On an answer to a question both are 1 if it is right, and else 0."""
+    """One opinion."""
 
-    goal: float
-    process: float
     reason: str = always("")
     attempt: Attempt | None = None
-    """The outcome of a question; None in an opinion on a conversation."""
+    """The outcome of a question; None in an opinion on statements."""
     confidence: float | None = None
-    """The confidence that the judge reads in the answer; None if the answer states none."""
+    """The confidence that the judge reads in the answer to a question; None if the answer states none."""
+    answers: tuple[StatementAnswer, ...] = ()
+    """One per statement; none if the opinion was unreadable."""
 
     def __post_init__(self) -> None:
-        """Refuse invalid marks, including NaN, for which the comparison is false."""
-        if not (0.0 <= self.goal <= 1.0 and 0.0 <= self.process <= 1.0):
-            raise ValueError(f"marks of {self.goal} and {self.process} are not between 0 and 1")
+        """Convert the reason to what can be stored."""
         force_setattr(self, "reason", printable(self.reason))
 
+
+class Statement(Record, frozen=True, kw_only=True):
+    """A statement of a reply that the judge was asked about."""
+
+    turn: int
+    """Number of the turn, from 1."""
+    quote: str
+
+    def __post_init__(self) -> None:
+        """Convert the quote to what can be stored."""
+        force_setattr(self, "quote", printable(self.quote))
+
+
+class LabelAgreement(Record, frozen=True, kw_only=True):
+    """How far a judge agrees with the labels of the labelled statements."""
+
+    found: int
+    """False statements that it calls false."""
+    missed: int
+    """False statements that it does not call false."""
+    accepted: int
+    """True statements that it does not call false."""
+    refused: int
+    """True statements that it calls false."""
+    kappa: float | None = None
+    """Cohen's kappa: 1 if both always agree, 0 if no more often than by chance; computed.
+
+    None if chance alone would have them agree on everything.
+    """
+
+    def __post_init__(self) -> None:
+        """Compute kappa."""
+        whole, same = self.statements, self.found + self.accepted
+        by_chance = (self.found + self.missed) * (self.found + self.refused) + (self.accepted + self.refused) * (
+            self.accepted + self.missed
+        )
+        kappa = None if by_chance == whole**2 else round((whole * same - by_chance) / (whole**2 - by_chance), 6)
+        force_setattr(self, "kappa", kappa)
+
     @property
-    def value(self) -> float:
-        """The weighted sum of both marks."""
-        return round(GOAL * self.goal + PROCESS * self.process, 6)
+    def statements(self) -> int:
+        """The number of labelled statements."""
+        return self.found + self.missed + self.accepted + self.refused
 
 
 class Judgement(Record, frozen=True, kw_only=True):
@@ -54,6 +108,10 @@ class Judgement(Record, frozen=True, kw_only=True):
     """The key of the cache: judge, samples, and everything that the judge was shown."""
     notes: tuple[str, ...] = ()
     """Remarks for the reader, for example about an unreadable file of the cache."""
+    statements: tuple[Statement, ...] = ()
+    """What the judge of conversations was asked about."""
+    agreement: LabelAgreement | None = None
+    """How far the judge of conversations agrees with the labels; None if that was not measured."""
 
     def __post_init__(self) -> None:
         """Convert texts to what can be stored."""
@@ -61,16 +119,9 @@ class Judgement(Record, frozen=True, kw_only=True):
         force_setattr(self, "notes", tuple(map(printable, self.notes)))
 
     @property
-    def score(self) -> Score | None:
-        """The verdict of the majority; None if the trial is not graded.
-
-        The lower median reaches the threshold exactly when more than half of the opinions do.
-        """
-        if self.trouble or not self.grades:
-            return None
-        value = median_low([grade.value for grade in self.grades])
-        reason = next(grade.reason for grade in self.grades if grade.value == value)
-        return Score(name=NAME, value=value, threshold=THRESHOLD, reason=reason)
+    def is_graded(self) -> bool:
+        """Whether all opinions were given."""
+        return bool(self.grades) and not self.trouble
 
     @property
     def attempt(self) -> Attempt | None:
@@ -79,13 +130,18 @@ class Judgement(Record, frozen=True, kw_only=True):
         It is right if more than half of the opinions say so; otherwise the more frequent of the two other outcomes, and
         wrong if they are equally frequent.
         """
-        if self.score is None:
+        if not self.is_graded:
             return None
-        if self.score.passed:
-            return Attempt.CORRECT
         said = [grade.attempt for grade in self.grades]
+        if 2 * said.count(Attempt.CORRECT) > len(said):
+            return Attempt.CORRECT
         abstained = said.count(Attempt.NOT_ATTEMPTED) > said.count(Attempt.INCORRECT)
         return Attempt.NOT_ATTEMPTED if abstained else Attempt.INCORRECT
+
+    @property
+    def reason(self) -> str:
+        """The reason of the first opinion that agrees with the outcome of a question."""
+        return next((grade.reason for grade in self.grades if grade.attempt is self.attempt), "")
 
     @property
     def confidence(self) -> float | None:
@@ -94,19 +150,37 @@ class Judgement(Record, frozen=True, kw_only=True):
         return median_low(found) if found else None
 
     @property
-    def spread(self) -> float:
-        """The difference between the highest and the lowest opinion."""
-        values = [grade.value for grade in self.grades]
-        return round(max(values) - min(values), 6) if values else 0.0
+    def false_places(self) -> dict[int, str]:
+        """The places of the statements that more than half of all opinions call false, with the first such reason."""
+        readable = [grade.answers for grade in self.grades if grade.answers] if self.is_graded else []
+        found = {}
+        for place, answers in enumerate(zip(*readable, strict=True)):
+            against = [each.reason for each in answers if each.answer is Answer.FALSE]
+            if 2 * len(against) > len(self.grades):
+                found[place] = against[0]
+        return found
+
+    @property
+    def false_statements(self) -> list[tuple[Statement, str]]:
+        """The statements that more than half of all opinions call false, each with the first such reason."""
+        return [(self.statements[place], reason) for place, reason in self.false_places.items()]
+
+    @property
+    def restriction(self) -> str:
+        """Why the judge may not change the verdict of a reply; empty if it may."""
+        return restriction(self.agreement)
+
+    @property
+    def may_decide(self) -> bool:
+        """Whether the judge may change the verdict of a reply."""
+        return not self.restriction
 
 
-def decided(verdict: Verdict, judgement: Judgement | None) -> Verdict:
-    """Return the final verdict: a judge may pass a trial that the scorers failed, and never fails one.
-
-    FAILED by the scorers and not graded is ERRORED: the result is unknown, so the trial is repeated.
-    """
-    if judgement is None or verdict is not Verdict.FAILED:
-        return verdict
-    if judgement.score is None:
-        return Verdict.ERRORED
-    return Verdict.PASSED if judgement.score.passed else Verdict.FAILED
+def restriction(agreement: LabelAgreement | None) -> str:
+    """Return why a judge may not change the verdict of a reply; empty if it may."""
+    if agreement is None:
+        return "its agreement with the labelled statements is not measured"
+    if agreement.kappa is None or agreement.kappa < LEAST_KAPPA:
+        low = f"kappa {agreement.kappa or 0:.2f} is below {LEAST_KAPPA}"
+        return f"its agreement with the labelled statements is too low: {low}"
+    return ""

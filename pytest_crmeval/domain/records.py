@@ -4,6 +4,7 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from functools import cache, lru_cache
+from threading import Lock
 from typing import Any, ClassVar, Self, TypeVar
 
 import msgspec
@@ -39,7 +40,21 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
         """Return the value that ``to_dict`` wrote, ignoring unknown fields; ValueError if the record is invalid."""
+        prepare(cls)
         return msgspec.convert(record, cls, str_keys=True)
+
+
+_PREPARING = Lock()
+
+
+@cache
+def prepare(shape: type) -> None:
+    """Have msgspec inspect a type, one thread at a time: two threads that use a new type at once crash the process.
+
+    Seen with msgspec 0.22. Decoders that are made when their module is imported need no preparation.
+    """
+    with _PREPARING:
+        msgspec.json.Decoder(shape)
 
 
 def always(default: _T) -> _T:

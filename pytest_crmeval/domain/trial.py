@@ -42,6 +42,8 @@ class PlannedCase(Record, frozen=True, kw_only=True):
     """The spec of the agent behind the subject's name."""
     trial: int = 1
     """Number of the attempt at the case; repeats are not further cases."""
+    folder: str = ""
+    """The folder of a solution file; empty for other cases."""
 
     def __post_init__(self) -> None:
         """Share the texts that many cases have in common."""
@@ -238,10 +240,15 @@ def flat(trial: Trial) -> dict[str, Any]:
 
 def _opinion(judgement: Judgement) -> str:
     """Return the opinion of the judge as one line."""
-    if judgement.score is None:
+    if not judgement.is_graded:
         return f"judge: not graded: {judgement.trouble}"
-    if judgement.attempt and judgement.grades[0].attempt:
+    opinions = f"{len(judgement.grades)} opinions"
+    if not judgement.statements:
         words = str(judgement.attempt).replace("_", " ")
-        return f"judge: {words} ({len(judgement.grades)} opinions): {judgement.score.reason}".removesuffix(": ")
-    opinions = f"judge {judgement.score.value:.3f} ({len(judgement.grades)} opinions, {judgement.spread:.3f} apart)"
-    return f"{opinions}: {judgement.score.reason}"
+        return f"judge: {words} ({opinions}): {judgement.reason}".removesuffix(": ")
+    found = judgement.false_statements
+    false = "".join(f'\n  turn {each.turn}: "{each.quote}" is false: {reason}' for each, reason in found)
+    only = "" if judgement.may_decide or not found else f"; only reported: {judgement.restriction}"
+    return (
+        f"judge: {len(found)} of {len(judgement.statements)} undecided statements are false ({opinions}){only}{false}"
+    )

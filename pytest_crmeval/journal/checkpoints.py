@@ -31,7 +31,7 @@ class PassAt(Record, frozen=True, kw_only=True):
 
     value: float
     problems: int
-    """Number of problems with at least k judged samples."""
+    """Number of problems with at least k graded samples."""
 
 
 class Solved(Record, frozen=True, kw_only=True):
@@ -137,7 +137,7 @@ def rates_of(
 
 
 def _pass_at(samples: Samples) -> dict[int, tuple[float, int]]:
-    """Return pass@k by k, and the number of problems with at least k judged samples."""
+    """Return pass@k by k, and the number of problems with at least k graded samples."""
     most = max((judged for judged, _, _ in samples), default=0)
     found = {k: mean_pass(samples, k) for k in sorted({*(k for k in _TRIES if k <= most), most} - {0})}
     return {k: (rate, problems_of(samples, k)) for k, rate in found.items() if rate is not None}
@@ -216,14 +216,14 @@ def curves_of(found: Iterable[tuple[str, str, CheckpointFigures]]) -> dict[str, 
     suites: dict[str, dict[str, CheckpointFigures]] = {}
     for suite, name, figures in found:
         suites.setdefault(suite, {})[name] = figures
-    return {suite: {"best": best_of(each), "curve": _curve(each)} for suite, each in suites.items()}
-
-
-def _curve(figures: Mapping[str, CheckpointFigures]) -> Sequence[JsonObject]:
-    ordered = sorted(figures.items(), key=lambda each: by_step(each[0], each[1].whole.step))
     kept = ("step", "lost", "solved", "judged", "unjudged", "ungradable", "pass_at", "interval", "solved_of_all")
-    records = ((name, found.to_dict()) for name, found in ordered)
-    return [{"subject": name, **{key: record[key] for key in kept if key in record}} for name, record in records]
+    curves: dict[str, JsonObject] = {}
+    for suite, each in suites.items():
+        ordered = sorted(each.items(), key=lambda one: by_step(one[0], one[1].whole.step))
+        records = [{"subject": name, **figures.to_dict()} for name, figures in ordered]
+        curve = [{key: record[key] for key in ("subject", *kept) if key in record} for record in records]
+        curves[suite] = {"best": best_of(each), "curve": curve}
+    return curves
 
 
 def together(outcomes: Sequence[FileOutcome]) -> FileOutcome:

@@ -7,19 +7,38 @@ from pathlib import Path
 from pytest_crmeval.journal.ids import JOURNAL
 from pytest_crmeval.journal.jobs import Job, State, Task
 from pytest_crmeval.journal.locks import now
-from pytest_crmeval.journal.progress import Progress, ProgressCounter
+from pytest_crmeval.journal.progress import ProgressCounter
 from pytest_crmeval.journal.reader import Follower, JournalError
 
 
 def tasks_in(tally: ProgressCounter) -> list[Task]:
     """Return the progress of each subject in each suite; a trial that is being repeated does not count as done."""
-    return [_task(row, tally) for row in tally.rows(0.0)]
+    return [
+        Task(
+            suite=row.suite,
+            subject=row.subject,
+            total=row.total,
+            passed=row.passed,
+            failed=row.failed,
+            errored=row.errored,
+            invalid=row.invalid,
+            cost=row.cost,
+            samples=tally.samples((row.suite, row.subject)),
+        )
+        for row in tally.rows(0.0)
+    ]
 
 
 def dated(tasks: Iterable[Task], before: Iterable[Task], when: str) -> tuple[Task, ...]:
     """Return tasks with their times: a task starts with its first trial and ends with its last one."""
     known = {(task.suite, task.subject): task for task in before}
-    return tuple(_dated(task, known.get((task.suite, task.subject), task), when) for task in tasks)
+    found = []
+    for task in tasks:
+        earlier = known.get((task.suite, task.subject), task)
+        started = earlier.started or (when if task.done else None)
+        ended = (earlier.ended or when) if task.is_done and task.done > 0 else None
+        found.append(replace(task, started=started, ended=ended))
+    return tuple(found)
 
 
 def end_of(tasks: Iterable[Task], *, stopped: bool) -> State:
@@ -34,26 +53,3 @@ def ended(folder: Path, job: Job, status: int | None, *, stopped: bool) -> Job:
     except JournalError:  # unchanged: resuming it will report the error
         tasks = tuple(job.tasks)
     return replace(job, state=end_of(tasks, stopped=stopped), ended=now(), exit_status=status, tasks=tasks)
-
-
-def _dated(task: Task, before: Task, when: str) -> Task:
-    over = task.is_done and task.done > 0
-    return replace(
-        task,
-        started=before.started or (when if task.done else None),
-        ended=(before.ended or when) if over else None,
-    )
-
-
-def _task(row: Progress, tally: ProgressCounter) -> Task:
-    return Task(
-        suite=row.suite,
-        subject=row.subject,
-        total=row.total,
-        passed=row.passed,
-        failed=row.failed,
-        errored=row.errored,
-        invalid=row.invalid,
-        cost=row.cost,
-        samples=tally.samples((row.suite, row.subject)),
-    )

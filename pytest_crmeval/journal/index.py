@@ -74,12 +74,26 @@ def run_of(folder: Path) -> RunOnDisk:
     try:
         job = read_job(folder) if is_job(folder) else None
     except JobError as error:
-        return _unreadable(folder, str(error))
+        state, when = State.RUNNING if is_held(folder) else State.LOST, _begun(folder)[0]
+        return RunOnDisk(id=folder.name, folder=folder, state=state, when=when, job=None, tasks=(), trouble=str(error))
     if job:
         state = state_of(folder, job)
         tasks = job.tasks if state not in {State.RUNNING, State.LOST} else _journalled(folder) or job.tasks
         return RunOnDisk(id=job.id, folder=folder, state=state, when=job.started or job.submitted, job=job, tasks=tasks)
-    return _not_submitted(folder)
+    head = _head(_report_of(folder))
+    if is_held(folder) or not head or _is_outdated(folder):
+        state = State.RUNNING if is_held(folder) else State.LOST
+        when, trouble = _begun(folder)
+        tasks = _journalled(folder)
+        return RunOnDisk(id=folder.name, folder=folder, state=state, when=when, job=None, tasks=tasks, trouble=trouble)
+    return RunOnDisk(
+        id=folder.name,
+        folder=folder,
+        state=_end(head),
+        when=str(head["run"].get("started", "")),
+        job=None,
+        tasks=[_task(summary) for summary in head["results"]],
+    )
 
 
 def runs_in(*reports: Path) -> list[RunOnDisk]:
@@ -156,23 +170,6 @@ def _report_of(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.json")
 
 
-def _not_submitted(folder: Path) -> RunOnDisk:
-    head = _head(_report_of(folder))
-    if is_held(folder) or not head or _is_outdated(folder):
-        state = State.RUNNING if is_held(folder) else State.LOST
-        when, trouble = _begun(folder)
-        tasks = _journalled(folder)
-        return RunOnDisk(id=folder.name, folder=folder, state=state, when=when, job=None, tasks=tasks, trouble=trouble)
-    return RunOnDisk(
-        id=folder.name,
-        folder=folder,
-        state=_end(head),
-        when=str(head["run"].get("started", "")),
-        job=None,
-        tasks=[_task(summary) for summary in head["results"]],
-    )
-
-
 def _is_outdated(folder: Path) -> bool:
     """Whether a run was resumed after its report was written, and has no new report yet."""
     written = _report_of(folder).stat().st_mtime
@@ -187,12 +184,6 @@ def _is_outdated(folder: Path) -> bool:
 
 def _end(head: Mapping[str, Any]) -> State:
     return State.FINISHED if head.get("complete") else State.STOPPED
-
-
-def _unreadable(folder: Path, trouble: str) -> RunOnDisk:
-    state = State.RUNNING if is_held(folder) else State.LOST
-    when = _begun(folder)[0]
-    return RunOnDisk(id=folder.name, folder=folder, state=state, when=when, job=None, tasks=(), trouble=trouble)
 
 
 def _journalled(folder: Path) -> Sequence[Task]:

@@ -122,7 +122,14 @@ def birth_of(pid: int) -> str:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
     except OSError:
-        return _birth_from_ps(pid) if not Path("/proc/self/stat").exists() else ""
+        if Path("/proc/self/stat").exists():
+            return ""
+        import subprocess
+
+        done = subprocess.run(  # noqa: S603 (a number)
+            ["/bin/ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
+        )
+        return done.stdout.strip()
     state, *fields = stat.rpartition(")")[2].split()
     return "" if state in {"Z", "X"} else f"{boot} {fields[18]}"
 
@@ -130,15 +137,6 @@ def birth_of(pid: int) -> str:
 def now() -> str:
     """Return the time of day in the format of our files."""
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _birth_from_ps(pid: int) -> str:
-    import subprocess
-
-    done = subprocess.run(  # noqa: S603 (a number)
-        ["/bin/ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
-    )
-    return done.stdout.strip()
 
 
 def _is_same(file: int, path: Path) -> bool:

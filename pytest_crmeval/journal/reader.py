@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
@@ -284,6 +284,11 @@ class Follower:
         self._path = path
         self._forget()
 
+    def _forget(self) -> None:
+        self._counts = JournalCounts()
+        self._offset = self._lines = 0
+        self._before = b""
+
     def read(self) -> JournalCounts:
         """Return the counts so far; an incomplete last line is left for the next call, a missing journal is empty."""
         try:
@@ -293,24 +298,16 @@ class Follower:
                 if file.read(len(self._before)) != self._before:
                     self._forget()
                 file.seek(self._offset)
-                self._continue(file)
+                for line in file:
+                    if not line.endswith(b"\n"):
+                        break
+                    self._lines += 1
+                    with _naming(self._path, self._lines):
+                        self._counts.take(decoded_line(line, _LIGHT))
+                    self._offset += len(line)
+                    self._before = line[-_REMEMBERED:]
         except FileNotFoundError:
             self._forget()
         except OSError as error:
             raise JournalError(f"{self._path}: {error.strerror}") from error
         return self._counts
-
-    def _forget(self) -> None:
-        self._counts = JournalCounts()
-        self._offset = self._lines = 0
-        self._before = b""
-
-    def _continue(self, file: BinaryIO) -> None:
-        for line in file:
-            if not line.endswith(b"\n"):
-                break
-            self._lines += 1
-            with _naming(self._path, self._lines):
-                self._counts.take(decoded_line(line, _LIGHT))
-            self._offset += len(line)
-            self._before = line[-_REMEMBERED:]

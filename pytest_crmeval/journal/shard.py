@@ -64,7 +64,11 @@ def missing_shards(parts: Json) -> list[str]:
     lacking: dict[Shard, list[str]] = {}
     for shard in (Shard(index=index, of=of) for of in sorted(sizes) for index in range(1, of + 1)):
         lacking[shard] = [agent for agent, shards in there.items() if shard not in shards]
-    return [_named(shard, agents, len(there)) for shard, agents in lacking.items() if agents]
+    return [
+        str(shard) if len(agents) == len(there) else f"{shard} of {', '.join(agents)}"
+        for shard, agents in lacking.items()
+        if agents
+    ]
 
 
 def listed(shards: Sequence[str]) -> str:
@@ -82,10 +86,6 @@ def agents_of(part: JsonObject) -> list[str]:
     """Return the names of a part's agents."""
     agents = part.get("agents")
     return list(agents) if isinstance(agents, Mapping) else []
-
-
-def _named(shard: Shard, agents: Sequence[str], of_all: int) -> str:
-    return str(shard) if len(agents) == of_all else f"{shard} of {', '.join(agents)}"
 
 
 def _number(value: Json) -> int:

@@ -124,6 +124,7 @@ class RunWatcher:
         begun = journal.resumed if unrecorded is None else unrecorded
         if unrecorded is not None:
             rows, whole = [replace(row, rate=None, eta=None) for row in rows], replace(whole, rate=None, eta=None)
+        since = datetime.fromisoformat(job.started).timestamp() if job and job.started else 0.0
         return Status(
             run=self._folder.name,
             state=state,
@@ -139,7 +140,7 @@ class RunWatcher:
             resume="" if state is State.FINISHED and not whole.errored else self._resumed_by(state, job, journal),
             where=self._where,
             files=_file_progress(self._folder) if running else (),
-            log=list(tail(self._folder / LOG, _begun(job))) if _is_trouble(state, job, whole) else (),
+            log=list(tail(self._folder / LOG, since)) if _is_trouble(state, job, whole) else (),
         )
 
     def _resumed_by(self, state: State, job: Job | None, journal: JournalCounts) -> str:
@@ -195,11 +196,6 @@ def _is_trouble(state: State, job: Job | None, whole: Progress) -> bool:
     stopped = state is State.STOPPED and job is not None and job.exit_status == _INTERRUPTED
     ended = state in {State.FINISHED, State.STOPPED} and not stopped
     return state is State.LOST or bool(ended and job and job.exit_status and not (only_failed and complete))
-
-
-def _begun(job: Job | None) -> float:
-    """Return when the latest part of a job began; 0 if unknown."""
-    return datetime.fromisoformat(job.started).timestamp() if job and job.started else 0.0
 
 
 def tail(log: Path, since: float) -> Iterator[str]:

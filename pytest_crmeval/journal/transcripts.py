@@ -65,8 +65,18 @@ def content_of(  # noqa: PLR0913 (each may be left out)
 ) -> bytes:
     """Return the content of the file that ``write`` writes."""
     document = _document(trial, index or trial.planned.trial, exchanges, judged, roles or {})
-    content = _redacted(document, redactor or Redactor()) + b"\n"
-    return _hidden(content, canary) if canary else content
+    redactor = redactor or Redactor()
+    content = _laid_out(document)
+    text = content.decode()
+    if redactor.text(text) != text:  # only then part by part, which takes longer
+        content = _laid_out({name: redactor.json(part) for name, part in document.items()})
+    content += b"\n"
+    if not canary:
+        return content
+    # Only the names of the trial can be read without the canary.
+    named = decoded(content)
+    head = {name: named[name] for name in ("schema", "suite", "subject", "case", "trial")}
+    return encoded({**head, "canary": canary, ENCRYPTED: encrypted(content.decode(), canary)}) + b"\n"
 
 
 def store(path: Path, content: bytes) -> None:
@@ -138,22 +148,6 @@ def _document(trial: Trial, index: int, exchanges: Lines, judged: Lines, roles: 
         **({"judge": {"exchanges": list(judged)}} if judged else {}),
         **({"roles": others} if others else {}),
     }
-
-
-def _hidden(content: bytes, canary: str) -> bytes:
-    """Return a document that names its trial and has everything else encrypted."""
-    document = decoded(content)
-    head = {name: document[name] for name in ("schema", "suite", "subject", "case", "trial")}
-    return encoded({**head, "canary": canary, ENCRYPTED: encrypted(content.decode(), canary)}) + b"\n"
-
-
-def _redacted(document: JsonObject, redactor: Redactor) -> bytes:
-    """Return the document as JSON without secrets; it is redacted part by part only if it has one."""
-    content = _laid_out(document)
-    text = content.decode()
-    if redactor.text(text) == text:
-        return content
-    return _laid_out({name: redactor.json(part) for name, part in document.items()})
 
 
 def _laid_out(value: Json, opened: int = 4) -> bytes:

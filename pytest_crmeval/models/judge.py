@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import unquote_plus
 
+from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.judgement import Grade, Judgement
 from pytest_crmeval.ports.chat_model import ChatModel, ModelError, ModelIdentity, Prompt
 
@@ -19,8 +20,6 @@ TEMPERATURE = 0.5
 SCHEMA = "crmeval.judgement/1"
 Opinion = Callable[[ChatModel, Prompt], Grade]
 """Asks for one opinion; NoGradeError if the answer is not a grade, also at the second attempt."""
-LONGEST_REASON = 2_000
-"""Characters of a judge's reason that are stored."""
 
 
 class JudgeSpecError(ValueError):
@@ -130,6 +129,12 @@ class JudgementCache:
         return self.folder / key[:2] / f"{key[2:]}.json"
 
 
+def encoded(value: Json) -> str:
+    """Return JSON on one line, with ``<`` escaped, so that it can't contain a tag."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
+    return text.encode("utf-8", "backslashreplace").decode()  # half a surrogate pair can't be sent
+
+
 def key_of(judge: ModelIdentity, samples: int, prompt: Prompt) -> str:
     """Return the key of a judgement: a digest of the judge, the number of opinions, and the prompt."""
     asked = {
@@ -187,7 +192,7 @@ class Panel:
 
     def _stored(self, key: str, judgement: Judgement, cache: Judgements) -> Judgement:
         """Cache complete judgements only; a missing or unreadable opinion is requested again next time."""
-        if judgement.score is None or self._unreadable in judgement.grades:
+        if not judgement.is_graded or self._unreadable in judgement.grades:
             return judgement
         try:
             cache.keep(key, self._identity, judgement.grades)

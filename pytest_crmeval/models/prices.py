@@ -23,7 +23,11 @@ def price_of(spec: ModelSpec) -> Pricing:
         return partial(_given, spec.price)
     if spec.base_url and not _is_own(spec.provider, spec.base_url):
         return _unknown
-    return partial(_listed, spec.provider, spec.model) if _is_listed(spec) else _unknown
+    try:  # some models are sold by the hour
+        per_token = _listed(spec.provider, spec.model, Usage(input=MILLION, output=MILLION))
+    except LookupError:
+        return _unknown
+    return partial(_listed, spec.provider, spec.model) if per_token else _unknown
 
 
 def other_addresses() -> Mapping[str, str]:
@@ -69,14 +73,6 @@ def _listed(provider: str, model: str, usage: Usage) -> float | None:
         output_tokens=usage.output,
     )
     return float(genai_prices.calc_price(tokens, model, provider_id=provider).total_price)
-
-
-def _is_listed(spec: ModelSpec) -> bool:
-    """Whether the list has a price per token for the model: some are sold by the hour."""
-    try:
-        return bool(_listed(spec.provider, spec.model, Usage(input=MILLION, output=MILLION)))
-    except LookupError:
-        return False
 
 
 def _is_uncounted(usage: Usage) -> bool:

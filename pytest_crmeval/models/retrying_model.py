@@ -52,7 +52,10 @@ class RetryingModel:
     def complete(self, prompt: Prompt) -> Completion:
         """Call the model until there is an answer, or the attempts or the patience run out."""
         meter, start, failures, empty = current(), time.monotonic(), 0, 0
-        permits = self._permits(prompt, meter)
+        tokens, written = self._estimate.bound(prompt, meter), self._spec.max_output_tokens
+        most = self._price(Usage(input=max(1, tokens - written), output=written, calls=1)) if meter.trial else None
+        charge = Charge(most=most or 0.0, trial=meter.trial, agent=meter.agent)
+        permits = _Permits(self._control(), self._name, tokens, meter, charge)
         while True:
             try:
                 answer = self._attempt(prompt, permits, meter, again=failures > 0)
@@ -83,13 +86,6 @@ class RetryingModel:
         if not completion.usage.input:
             meter.note(f"{self._spec} does not report its tokens: the cost is unknown")
         return completion
-
-    def _permits(self, prompt: Prompt, meter: UsageMeter) -> "_Permits":
-        """Return the permits for a call, with its maximum tokens and cost."""
-        tokens, written = self._estimate.bound(prompt, meter), self._spec.max_output_tokens
-        most = self._price(Usage(input=max(1, tokens - written), output=written, calls=1)) if meter.trial else None
-        charge = Charge(most=most or 0.0, trial=meter.trial, agent=meter.agent)
-        return _Permits(self._control(), self._name, tokens, meter, charge)
 
     def _attempt(self, prompt: Prompt, permits: "_Permits", meter: UsageMeter, *, again: bool) -> Answer:
         """Make one attempt, with a permit; the time of a failure is subtracted from the meter's patience."""

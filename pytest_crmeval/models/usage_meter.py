@@ -6,6 +6,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import Lock
 
+from pytest_crmeval.domain.messages import Reply
 from pytest_crmeval.domain.usage import Bill, Usage
 from pytest_crmeval.ports.chat_model import ModelCall
 
@@ -60,6 +61,12 @@ class UsageMeter:
     def record_failures(self, attempts: int) -> None:
         """Record the attempts of a call that was never answered."""
         self._charge(Bill(usage=Usage(retries=attempts)))
+
+    def record_reply(self, reply: Reply) -> None:
+        """Record what an agent says that it has used for a reply."""
+        if reply.input_tokens or reply.output_tokens or reply.cost:
+            usage = Usage(input=reply.input_tokens, output=reply.output_tokens, calls=1)
+            self._charge(Bill(usage=usage, cost=reply.cost))
 
     def note(self, text: str) -> None:
         """Add a note, unless it is there already."""

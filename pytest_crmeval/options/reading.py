@@ -9,9 +9,8 @@ import pytest
 
 from pytest_crmeval.agents import NAMED_AGENTS
 from pytest_crmeval.journal.ids import new_run, problem_of
-from pytest_crmeval.options.given import Given, read
+from pytest_crmeval.options.given import Given, dollars, one_of, read, seconds, share, whole
 from pytest_crmeval.options.once import once_per_config
-from pytest_crmeval.options.parsing import dollars, one_of, seconds, share, whole
 from pytest_crmeval.options.values import (
     AUTO,
     DEFAULT_SCORERS,
@@ -36,14 +35,14 @@ if TYPE_CHECKING:  # loaded in every pytest run of the environment
 @once_per_config
 def options_of(config: pytest.Config) -> Options:
     """Return the options of this run, decided once: command line before ini before default."""
-    options = _read(config, Given(config))
+    given = Given(config)
+    run = run_of_controller(config) or given.option("--crmeval-run")
+    options = _read(config, given, run, config.rootpath / Path(given.text("reports")).expanduser())
     _check_rootdir(config, options.files)
     return options
 
 
-def _read(config: pytest.Config, given: Given) -> Options:
-    run = run_of_controller(config) or given.option("--crmeval-run")
-    reports = config.rootpath / Path(given.text("reports")).expanduser()
+def _read(config: pytest.Config, given: Given, run: str | None, reports: Path) -> Options:
     return Options(
         agents=given.options("--crmeval-agent") or ("oracle",),
         named_agents={**NAMED_AGENTS, **_named_agents(given)},
@@ -85,13 +84,16 @@ def _read(config: pytest.Config, given: Given) -> Options:
 
 
 def _checkpoints(config: pytest.Config, given: Given) -> CheckpointOptions:
+    folders = [config.rootpath / Path(line).expanduser() for line in given.lines("packages")]
+    if lost := next((folder for folder in folders if not folder.is_dir()), None):
+        raise pytest.UsageError(f"{given.source('packages')}: the folder {lost} does not exist")
     return CheckpointOptions(
         solutions=given.files("--crmeval-solutions"),
         problems=given.files("--crmeval-problems"),
         pattern=given.text("checkpoints"),
         sandbox=given.option("--crmeval-sandbox") or AUTO,
         unsafe=given.is_true("unsafe_sandbox"),
-        packages=_packages(config, given),
+        packages=folders,
         factors=_factors(given),
         extraction=given.setting("extract", one_of(EXTRACTIONS)),
         generated=GeneratedTests(
@@ -219,13 +221,6 @@ def _testlib(config: pytest.Config, given: Given) -> Path | None:
     if not header.is_file():
         raise pytest.UsageError(f"{given.where('testlib')}: the file {header} does not exist")
     return header
-
-
-def _packages(config: pytest.Config, given: Given) -> Sequence[Path]:
-    folders = [config.rootpath / Path(line).expanduser() for line in given.lines("packages")]
-    if lost := next((folder for folder in folders if not folder.is_dir()), None):
-        raise pytest.UsageError(f"{given.source('packages')}: the folder {lost} does not exist")
-    return folders
 
 
 def _factors(given: Given) -> "dict[Language, Factors]":

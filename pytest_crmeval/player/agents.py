@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from threading import Lock
 
 from pytest_crmeval.agents import CONTROLS
 from pytest_crmeval.player.context import Context, SetupError
@@ -31,6 +33,13 @@ def agent_of(context: Context, spec: str) -> Agent:
     return made[spec]
 
 
+def one_at_a_time(context: Context, agent: Agent) -> AbstractContextManager[object]:
+    """Wait for an agent that is not thread-safe until no other case of this process is played with it."""
+    if getattr(agent, "thread_safe", True):
+        return nullcontext()
+    return context.once(_locks).setdefault(id(agent), Lock())
+
+
 def subjects_of(context: Context) -> Mapping[str, str]:
     """Return the spec of each agent of the run by its name in reports.
 
@@ -43,13 +52,16 @@ def _agents(_: Context) -> dict[str, Agent]:
     return {}
 
 
+def _locks(_: Context) -> dict[int, Lock]:
+    return {}
+
+
 def _subjects(context: Context) -> Mapping[str, str]:
     options = context.options
-    names = {given: _name_of(context, given) for given in options.agents}
+    # An agent of the user's own has a name of its own.
+    own = {
+        given for given in options.agents if ":" in given and options.spec(given) == given and not asks_models(given)
+    }
+    names = {given: str(agent_of(context, given).name) if given in own else given for given in options.agents}
     count = Counter([*CONTROLS, *names.values()])
     return {name if count[name] == 1 else given: options.spec(given) for given, name in names.items()}
-
-
-def _name_of(context: Context, given: str) -> str:
-    is_own = ":" in given and context.options.spec(given) == given and not asks_models(given)
-    return str(agent_of(context, given).name) if is_own else given

@@ -1,17 +1,19 @@
 """Evaluates a conversation: from the dataset to its trial."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pytest_crmeval.conversations.consistency import inconsistencies
+from pytest_crmeval.conversations.judge.verdict import asks_judge, judged_scores, judged_turns
 from pytest_crmeval.conversations.oracle import Oracle
 from pytest_crmeval.conversations.play import observe, play_reference
 from pytest_crmeval.conversations.scorers.outcomes import outcomes_of
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence, Reference
-from pytest_crmeval.domain.judgement import decided
+from pytest_crmeval.domain.judgement import Judgement
 from pytest_crmeval.domain.learning import Lesson
-from pytest_crmeval.domain.score import Verdict, verdict_of
+from pytest_crmeval.domain.score import Score, Verdict, verdict_of
 from pytest_crmeval.domain.trial import Labels, Trial
 from pytest_crmeval.models.usage_meter import opened
 from pytest_crmeval.player.evaluation import Evaluation
@@ -98,9 +100,13 @@ class ConversationEvaluation(Evaluation[Conversation]):
 
     def _scored(self, conversation: Conversation, evidence: Evidence) -> Trial:
         scores = tuple(scorer(conversation, evidence) for scorer in self._participants.scorers)
-        judge = judge_of(self._setting.context)
-        judgement = None if judge is None else self._judged(lambda: judge(conversation, evidence))
-        verdict = decided(verdict_of(scores), judgement)
+        turns = tuple(outcomes_of(conversation, evidence))
+        judgement = self._judgement(conversation, evidence, scores)
+        if judgement:
+            scores, turns = judged_scores(scores, judgement, len(turns)), judged_turns(turns, judgement)
+        verdict = verdict_of(scores)
+        if judgement and judgement.trouble and judgement.may_decide and verdict is Verdict.PASSED:
+            verdict = Verdict.ERRORED  # the judge might have failed it
         trial = Trial(
             planned=self._trial_record.planned,
             verdict=verdict,
@@ -111,11 +117,18 @@ class ConversationEvaluation(Evaluation[Conversation]):
             labels=_labels(conversation),
             learning=self._lesson,
             learning_seconds=self._learning_seconds,
-            turns=tuple(outcomes_of(conversation, evidence)),
+            turns=turns,
             transcript=evidence.transcript,
         )
         billed = self._billed(trial)
         return replace(billed, notes=(*billed.notes, *self._lesson.trouble)) if self._lesson else billed
+
+    def _judgement(self, case: Conversation, evidence: Evidence, scores: Sequence[Score]) -> Judgement | None:
+        """Return what the judge makes of the replies; None without a judge, or if it can change nothing."""
+        judge = judge_of(self._setting.context) if asks_judge(scores) else None
+        found = self._judged(lambda: judge(case, evidence)) if judge else None
+        # A judge that can't be called has made no judgement; whether it was needed depends on its agreement.
+        return replace(found, agreement=judge.agreement) if judge and found and not found.statements else found
 
 
 class _InvalidError(Exception):

@@ -6,14 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
+from pytest_crmeval.agents.calling import AgentError
 from pytest_crmeval.domain.judgement import Judgement
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.models.usage_meter import opened
+from pytest_crmeval.player.agents import one_at_a_time
 from pytest_crmeval.player.context import Context
 from pytest_crmeval.player.outcome import Outcome
 from pytest_crmeval.player.trial_record import TrialRecord
-from pytest_crmeval.ports.agent import Agent, BadReplyError
+from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.ports.chat_model import ModelError
 from pytest_crmeval.ports.crm import Crm
 from pytest_crmeval.ports.sandbox import Sandbox
@@ -62,14 +64,15 @@ class Evaluation(ABC, Generic[CaseT]):
         """Play and score the case, unless the control objects; an invalid case is not played."""
         if why := self._trial_record.objection:
             return Outcome(skipped=f"not run: {why}")
-        start = time.perf_counter()
-        try:
-            return self._evaluated(case)
-        except BadReplyError as error:
-            trial = self._trial_record.broken(str(error), time.perf_counter() - start)
-            return self._kept(Outcome(trial=trial, failed=f"errored: {error}"))
-        finally:
-            self._trial_record.end()
+        with one_at_a_time(self._setting.context, self._participants.agent):
+            start = time.perf_counter()
+            try:
+                return self._evaluated(case)
+            except AgentError as error:
+                trial = self._trial_record.broken(str(error), time.perf_counter() - start)
+                return self._kept(Outcome(trial=trial, failed=f"errored: {error}"))
+            finally:
+                self._trial_record.end()
 
     @abstractmethod
     def _evaluated(self, case: CaseT) -> Outcome:
@@ -98,15 +101,15 @@ class Evaluation(ABC, Generic[CaseT]):
         lost = trial.verdict is Verdict.ERRORED and not outcome.failed
         return replace(outcome, trial=trial, failed=f"errored: {trial.reason}" if lost else outcome.failed)
 
-    def _judged(self, judge: Callable[[], Judgement]) -> Judgement:
-        """Return the judgement with its usage and cost."""
+    def _judged(self, judge: Callable[[], Judgement | None]) -> Judgement | None:
+        """Return the judgement with its usage and cost; None if there was nothing to judge."""
         with opened(self._trial_record.open_meter(role="judge")) as meter:
             try:
                 judgement = judge()
             except ModelError as error:
                 self._trial_record.stop_after(error, all_agents=True)
                 judgement = Judgement(trouble=self._error_text(error))
-        return replace(judgement, bill=meter.bill)
+        return replace(judgement, bill=meter.bill) if judgement else None
 
     def _billed(self, trial: Trial) -> Trial:
         return self._trial_record.billed(replace(trial, colored=self._setting.colored))

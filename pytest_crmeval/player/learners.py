@@ -1,11 +1,12 @@
 """Sessions of agents that learn: they start with the playbook so far and return the lesson."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Protocol
 
 from pytest_crmeval.agents.atlas.telemetry.sessions import CarefulLog
+from pytest_crmeval.agents.calling import in_conversation
 from pytest_crmeval.agents.learner import Learner, Session, SessionSetup
 from pytest_crmeval.agents.playbook import Playbook
 from pytest_crmeval.domain.learning import Lesson
@@ -41,18 +42,23 @@ def begin_session(
 ) -> Iterator[ConversationSession]:
     """Begin a conversation for an agent; it learns before the conversation is scored, and never sees a score."""
     if not isinstance(agent, Learner):
-        yield _PlainSession(agent)
+        yield _PlainSession(in_conversation(agent))
         return
     planned = trial_record.planned
     key = f"{planned.suite}/{planned.subject}"
     playbook = context.services().playbooks.find(key)
     with telemetry_of(context).session(planned, key) as log:
+        # The student uses the meter of the agent, every other role its own.
+        models = {
+            role: model if role == STUDENT else _MeteredModel(model, trial_record.open_meter(role))
+            for role, model in role_models(context, trial_record.planned.spec).items()
+        }
         setup = SessionSetup(
             key=key,
             student=role_specs(context.options, planned.spec)[STUDENT],
             playbook=playbook,
             held_out=held_out,
-            models=_metered_models(context, trial_record),
+            models=models,
             log=log,
         )
         session = agent.begin(setup)
@@ -82,7 +88,7 @@ class _LearnerSession:
             lesson = self._session.finished(tuple(map(shown_to_agent, messages)))
         except ModelError as error:
             self._trial_record.stop_after(error)
-            lesson = self._session.unlearned(f"nothing was learnt: {error}")
+            lesson = self._session.unlearned(f"nothing was learned: {error}")
         self._log.finished(lesson, self._playbook.after(lesson))
         log_errors = (self._log.trouble,) if self._log.trouble else ()
         return replace(lesson, trouble=(*lesson.trouble, *log_errors))
@@ -104,12 +110,3 @@ class _MeteredModel:
         """Call the model."""
         with opened(self._meter):
             return self._model.complete(prompt)
-
-
-def _metered_models(context: Context, trial_record: TrialRecord) -> Mapping[str, ChatModel]:
-    """Return the models by role; the student uses the meter of the agent, every other role its own."""
-    models = role_models(context, trial_record.planned.spec)
-    return {
-        role: model if role == STUDENT else _MeteredModel(model, trial_record.open_meter(role))
-        for role, model in models.items()
-    }

@@ -1,18 +1,21 @@
 """Creates models from specs, live or from a cassette, and the agents and judges that call them."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_crmeval.agents.atlas.agent import Atlas
 from pytest_crmeval.agents.atlas.specs import AtlasSpec, AtlasSpecError, is_atlas, settled
 from pytest_crmeval.agents.chat import ChatAgent
 from pytest_crmeval.agents.specs import AgentUnavailable, make_agent, secret_parameter
+from pytest_crmeval.domain.judgement import LabelAgreement
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.journal.ids import JUDGEMENTS
 from pytest_crmeval.models.backend import Backend
+from pytest_crmeval.models.control import Control
 from pytest_crmeval.models.prices import Pricing, is_priced, price_of
 from pytest_crmeval.models.retrying_model import RetryingModel
 from pytest_crmeval.models.specs import ADDRESSES, ModelSpec, SpecError, address, is_model
@@ -22,7 +25,7 @@ from pytest_crmeval.player.agents import agent_of
 from pytest_crmeval.player.context import Context, SetupError
 from pytest_crmeval.player.subjects import learns
 from pytest_crmeval.ports.agent import Agent
-from pytest_crmeval.ports.chat_model import ChatModel
+from pytest_crmeval.ports.chat_model import ChatModel, ModelIdentity
 
 if TYPE_CHECKING:
     from pytest_crmeval.conversations.judge.judge import Judge
@@ -39,7 +42,7 @@ def known_agent(context: Context, spec: str) -> Agent | None:
     SetupError if the agent can't be created.
     """
     if is_model(spec):
-        return ChatAgent(name=spec, model=_model(context, _parsed(spec)))
+        return ChatAgent(name=spec, model=_model(context, parsed_spec(spec)))
     if is_atlas(spec):
         role_models(context, spec)  # reports an invalid model before any case is played
         return Atlas(name=spec, spec=_terms(spec))
@@ -54,7 +57,7 @@ def role_models(context: Context, spec: str) -> Mapping[str, ChatModel]:
     made = context.once(_roles)
     if spec not in made:
         found = role_specs(context.options, spec)
-        made[spec] = {role: _model(context, _parsed(model)) for role, model in found.items()}
+        made[spec] = {role: _model(context, parsed_spec(model)) for role, model in found.items()}
     return made[spec]
 
 
@@ -88,7 +91,13 @@ def check_models(context: Context, specs: Iterable[str]) -> None:
                 f"crmeval: {redactor.text(spec)}: specs are shown and stored, so they must not contain a secret; "
                 "let the agent read it from the environment"
             )
-        _check_parameters(options.spec(spec))
+        # The parameters of models are checked elsewhere.
+        given = options.spec(spec)
+        if not is_model(given) and not is_atlas(given) and (name := secret_parameter(given)):
+            raise SetupError(
+                f"crmeval: {given.partition('?')[0]}: the parameter {name!r} looks like a secret, and specs are shown "
+                f"and stored; give the name of an environment variable in capitals instead: {name}=MY_VARIABLE"
+            )
     for spec in specs:
         agent_of(context, spec)
     if options.trials > 1 and any(map(learns, specs)):
@@ -97,16 +106,13 @@ def check_models(context: Context, specs: Iterable[str]) -> None:
             "twice; use one trial, or learning=off, or learning=frozen with --crmeval-learning-from RUN"
         )
     judge_of(context)
-    _check_budget(options)
-
-
-def _check_parameters(spec: str) -> None:
-    """Refuse a secret as a parameter of a user's own agent; the parameters of models are checked elsewhere."""
-    if not is_model(spec) and not is_atlas(spec) and (name := secret_parameter(spec)):
-        raise SetupError(
-            f"crmeval: {spec.partition('?')[0]}: the parameter {name!r} looks like a secret, and specs are shown and "
-            f"stored; give the name of an environment variable in capitals instead: {name}=MY_VARIABLE"
-        )
+    if options.budget is not None and not options.replay:
+        for spec in _specs(options):
+            if not is_priced(parsed_spec(spec)):
+                raise SetupError(
+                    f"crmeval: --crmeval-budget: the price of {spec.partition('?')[0]} is unknown; give it in dollars "
+                    "per million tokens: ?price=INPUT/OUTPUT or ?price=INPUT/CACHED/OUTPUT"
+                )
 
 
 def judge_of(context: Context) -> "Judge | None":
@@ -125,7 +131,33 @@ def _judge(context: Context) -> "Judge | None":
         return None
     from pytest_crmeval.conversations.judge.judge import Judge
 
-    return Judge(*arguments)
+    return Judge(*arguments, _agreement(context, arguments[0].identity, arguments[1]))
+
+
+def _agreement(context: Context, judge: ModelIdentity, samples: int) -> Callable[[], LabelAgreement | None]:
+    """Return what finds the agreement of a judge with the labels: measured before, or as it was recorded."""
+    from pytest_crmeval.conversations.judge.agreement import copy_opinions, known_agreement
+    from pytest_crmeval.models.judge import JudgementCache
+
+    options, clean = context.options, context.redactor.text
+    measured = JudgementCache((options.replay or options.reports) / JUDGEMENTS, clean)
+
+    @cache
+    def known() -> LabelAgreement | None:
+        if options.record:
+            copy_opinions(judge, samples, measured, JudgementCache(options.record / JUDGEMENTS, clean))
+        return known_agreement(judge, samples, measured)
+
+    folder = options.replay
+    return (lambda: _recorded_agreement(folder) or known()) if folder else known
+
+
+def _recorded_agreement(folder: Path) -> LabelAgreement | None:
+    """Return the agreement in the transcript that is being replayed; None if it has none, or is a cassette."""
+    from pytest_crmeval.models.cassettes.files import stored_judgement
+
+    record = stored_judgement(folder, current().purpose) or {}
+    return LabelAgreement.from_dict(record["agreement"]) if record.get("agreement") else None
 
 
 def _question_judge(context: Context) -> "QuestionJudge | None":
@@ -137,21 +169,9 @@ def _question_judge(context: Context) -> "QuestionJudge | None":
     return QuestionJudge(*arguments)
 
 
-def _check_budget(options: Options) -> None:
-    """Refuse a budget if the price of a model is unknown."""
-    if options.budget is None or options.replay:
-        return
-    for spec in _specs(options):
-        if not is_priced(_parsed(spec)):
-            raise SetupError(
-                f"crmeval: --crmeval-budget: the price of {spec.partition('?')[0]} is unknown; give it in dollars "
-                "per million tokens: ?price=INPUT/OUTPUT or ?price=INPUT/CACHED/OUTPUT"
-            )
-
-
 def pricing(spec: str) -> Pricing | None:
     """Return the pricing of a spec; None if it is not a single model."""
-    return price_of(_parsed(spec)) if is_model(spec) else None
+    return price_of(parsed_spec(spec)) if is_model(spec) else None
 
 
 def judge_spec(options: Options) -> tuple[str, int]:
@@ -181,7 +201,7 @@ def _judge_arguments(context: Context) -> "tuple[ChatModel, int, Judgements | No
     if not options.judge:
         return None
     spec, samples = judge_spec(options)
-    return _model(context, _parsed(spec)), samples, _judgements(context, options)
+    return _model(context, parsed_spec(spec)), samples, _judgements(context, options)
 
 
 def _judgements(context: Context, options: Options) -> "Judgements | None":
@@ -199,18 +219,24 @@ def _judgements(context: Context, options: Options) -> "Judgements | None":
 
 def _model(context: Context, spec: ModelSpec) -> ChatModel:
     options = context.options
-    price = _Price(spec)
     if options.replay:
         from pytest_crmeval.models.cassettes import ReplayingModel
 
-        return ReplayingModel(spec.identity, options.replay, price, context.redactor)
-    key = NO_KEY if context.is_dry_run else _key(spec, context.env_error)
-    model = RetryingModel(spec, lambda: _backend(spec, key), lambda: context.services().control, price)
+        return ReplayingModel(spec.identity, options.replay, _Price(spec), context.redactor)
+    model = live_model(spec, lambda: context.services().control, context.env_error, needs_key=not context.is_dry_run)
     if options.record:
         from pytest_crmeval.models.cassettes import RecordingModel
 
         return RecordingModel(model, options.record, judged=bool(options.judge))
     return model
+
+
+def live_model(
+    spec: ModelSpec, control: Callable[[], Control], env_error: str, *, needs_key: bool = True
+) -> RetryingModel:
+    """Return a model that is called; SetupError if it has no key. ``env_error`` may be the reason for that."""
+    key = _key(spec, env_error) if needs_key else NO_KEY
+    return RetryingModel(spec, lambda: _backend(spec, key), control, _Price(spec))
 
 
 class _Price:
@@ -238,20 +264,18 @@ def _backend(spec: ModelSpec, key: str) -> Backend:
     return anthropic_backend(spec, key, spec.base_url)
 
 
-def _parsed(spec: str) -> ModelSpec:
-    """Parse a spec; without an address in it, the environment's is used."""
+def parsed_spec(spec: str) -> ModelSpec:
+    """Parse a spec; without an address in it, the environment's is used. SetupError if it is invalid."""
     try:
         parsed = ModelSpec.parse(spec)
     except SpecError as error:
         raise SetupError(f"crmeval: {error}") from None
-    return parsed if parsed.base_url else replace(parsed, base_url=_address(ADDRESSES[parsed.provider]))
-
-
-def _address(variable: str) -> str:
-    """Return the address in an environment variable; empty if it is not set."""
+    if parsed.base_url:
+        return parsed
+    variable = ADDRESSES[parsed.provider]
     given = os.environ.get(variable, "").strip()
     try:
-        return address(given) if given else ""
+        return replace(parsed, base_url=address(given) if given else "")
     except ValueError as error:
         raise SetupError(f"crmeval: {variable}: {error}") from None
 

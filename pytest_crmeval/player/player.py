@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 
+from pytest_crmeval.agents.calling import agent_traceback
 from pytest_crmeval.channel import Finished
 from pytest_crmeval.conversations.crm.postgres import PostgresCrm
 from pytest_crmeval.conversations.crm.reconnecting import ReconnectingCrm
@@ -19,7 +20,6 @@ from pytest_crmeval.player.kinds import Kind
 from pytest_crmeval.player.logs import caught
 from pytest_crmeval.player.outcome import Outcome
 from pytest_crmeval.player.trial_record import WITHHELD, TrialRecord
-from pytest_crmeval.ports.agent import agent_traceback
 
 
 class Player:
@@ -73,7 +73,11 @@ class Seat:
     def _played(self, job: Job, trial_record: TrialRecord) -> Outcome:
         start, secret = time.perf_counter(), job.ref.confidential
         try:
-            return self._evaluated(job, trial_record)
+            context, case = self._context, job.ref.read()
+            agent = agent_for(context, job.kind, job.planned.spec, case)
+            participants = Participants(agent=agent, crm=self._crm, scorers=scorers_of(context))
+            setting = Setting(context, trial_record, job.where, job.settings)
+            return job.kind.evaluation(setting, participants)(case)
         except self._context.skips as skipped:
             return Outcome(skipped=_withheld(skipped) if secret else str(skipped))
         except (KeyboardInterrupt, self._context.exits) as error:
@@ -84,13 +88,6 @@ class Seat:
             trace = "" if secret else "".join(["\n\n", *traceback.format_exception(error.with_traceback(frames))])
             trial = trial_record.closed_broken(reason, time.perf_counter() - start)
             return Outcome(trial=trial, failed=f"errored: {reason}{trace}")
-
-    def _evaluated(self, job: Job, trial_record: TrialRecord) -> Outcome:
-        context, case = self._context, job.ref.read()
-        agent = agent_for(context, job.kind, job.planned.spec, case)
-        participants = Participants(agent=agent, crm=self._crm, scorers=scorers_of(context))
-        setting = Setting(context, trial_record, job.where, job.settings)
-        return job.kind.evaluation(setting, participants)(case)
 
 
 def _withheld(error: BaseException) -> str:

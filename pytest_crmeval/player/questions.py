@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+from pytest_crmeval.agents.calling import in_conversation
 from pytest_crmeval.domain.answers import AnswerOutcome, Attempt
 from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.evidence import Evidence, Reference
-from pytest_crmeval.domain.judgement import Judgement
 from pytest_crmeval.domain.score import Score, Verdict, verdict_of
 from pytest_crmeval.domain.transcript import Transcript
 from pytest_crmeval.domain.trial import Labels, Trial
@@ -29,7 +29,7 @@ from pytest_crmeval.questions.question import Question
 NAME = "answer"
 LONGEST = 200
 """Maximum number of characters of an answer in a reason."""
-NO_JUDGE = "only a judge can grade the answer; give --crmeval-judge SPEC"
+NO_JUDGE = "only a judge can grade the answer; add --crmeval-judge SPEC"
 
 
 class QuestionEvaluation(Evaluation[Question]):
@@ -38,73 +38,66 @@ class QuestionEvaluation(Evaluation[Question]):
     def _evaluated(self, case: Question) -> Outcome:
         start = time.perf_counter()
         try:
-            transcript = self._asked(case)
+            with opened(self._trial_record.open_meter()):
+                transcript = ask(
+                    case,
+                    in_conversation(self._participants.agent),
+                    max_steps=self._setting.options.max_steps,
+                    messages=self._trial_record.said,
+                )
             outcome = self._kept(Outcome(trial=self._graded(case, transcript, time.perf_counter() - start)))
         except ModelError as error:
             outcome = self._given_up(error, time.perf_counter() - start)
         except Exception as error:
             if not case.confidential:
                 raise
-            outcome = self._broken(error, time.perf_counter() - start)
+            place = traceback.extract_tb(error.__traceback__)[-1]  # without the message, which may quote the question
+            text = f"{type(error).__name__} in {Path(place.filename).name}:{place.lineno} ({WITHHELD})"
+            trial = self._trial_record.closed_broken(text, time.perf_counter() - start)
+            outcome = Outcome(trial=trial, failed=f"errored: {text}")
         if case.confidential and outcome.trial:
             return replace(outcome, trial=replace(outcome.trial, transcript=Transcript()))
         return outcome
 
-    def _asked(self, question: Question) -> Transcript:
-        with opened(self._trial_record.open_meter()):
-            return ask(
-                question,
-                self._participants.agent,
-                max_steps=self._setting.options.max_steps,
-                messages=self._trial_record.said,
-            )
-
     def _graded(self, question: Question, transcript: Transcript, seconds: float) -> Trial:
         reply, judgement = transcript.exchanges[0].reply, None
         if tuple(self._participants.scorers) != scorers_of(self._setting.context):  # a conftest overrides them
-            scores = self._scores_of_conftest(question, transcript)
+            # They get evidence without a CRM.
+            scorers = cast("Sequence[Callable[[Question, Evidence], Score]]", self._participants.scorers)
+            evidence = Evidence(transcript=transcript, after={}, reference=Reference())
+            scores = [scorer(question, evidence) for scorer in scorers]
+            if question.confidential:
+                scores = [replace(score, reason=WITHHELD) if score.reason else score for score in scores]
             wrong = Attempt.INCORRECT if reply.strip() else Attempt.NOT_ATTEMPTED
             attempt: Attempt | None = Attempt.CORRECT if verdict_of(scores) is Verdict.PASSED else wrong
         else:
             attempt = graded(question, reply)
             if attempt is None and (judge := question_judge_of(self._setting.context)):
                 judgement = self._judged(lambda: judge(question, reply))
-                attempt = judgement.attempt
+                attempt = judgement.attempt if judgement else None
             only_thoughts = bool(transcript.exchanges[0].messages[-1].thoughts) and not reply
             scores = [_score(question, reply, attempt, only_thoughts=only_thoughts)] if attempt else []
+        confidence = confidence_in(reply)
+        if confidence is None and judgement:  # the reply states none that can be read
+            confidence = judgement.confidence
         trial = Trial(
             planned=self._trial_record.planned,
             verdict=verdict_of(scores) if attempt else Verdict.ERRORED,
             scores=tuple(scores),
             reason="" if attempt else f"not graded: {judgement.trouble if judgement else NO_JUDGE}",
             seconds=seconds,
-            answer=_outcome(attempt, reply, judgement) if attempt else None,
+            answer=AnswerOutcome(attempt=attempt, confidence=confidence) if attempt else None,
             judgement=judgement,
             labels=Labels(category=question.category, tags=tuple(question.tags), split=question.split),
             transcript=transcript,
         )
         return self._billed(trial)
 
-    def _scores_of_conftest(self, question: Question, transcript: Transcript) -> Sequence[Score]:
-        """Return the scores of a conftest's scorers, which get evidence without a CRM."""
-        scorers = cast("Sequence[Callable[[Question, Evidence], Score]]", self._participants.scorers)
-        evidence = Evidence(transcript=transcript, after={}, reference=Reference())
-        scores = [scorer(question, evidence) for scorer in scorers]
-        if not question.confidential:
-            return scores
-        return [replace(score, reason=WITHHELD) if score.reason else score for score in scores]
-
     def _error_text(self, error: ModelError) -> str:
         """Return the text of a model error; it is withheld if the server may quote a confidential question."""
         return (
             f"{error.cause} ({WITHHELD})" if self._trial_record.is_confidential and not error.is_final else str(error)
         )
-
-    def _broken(self, error: Exception, seconds: float) -> Outcome:
-        """Return the outcome for an exception of the agent, without its message."""
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        text = f"{type(error).__name__} in {Path(place.filename).name}:{place.lineno} ({WITHHELD})"
-        return Outcome(trial=self._trial_record.closed_broken(text, seconds), failed=f"errored: {text}")
 
 
 def _score(question: Question, reply: str, attempt: Attempt, *, only_thoughts: bool) -> Score:
@@ -116,9 +109,3 @@ def _score(question: Question, reply: str, attempt: Attempt, *, only_thoughts: b
     actual = repr(cut(said, LONGEST)) if said else "only thoughts" if only_thoughts else "nothing"
     verdict = "not attempted" if attempt is Attempt.NOT_ATTEMPTED else "wrong"
     return Score(name=NAME, value=0.0, reason=f"{verdict}, expected {question.answer!r}, actual {actual}")
-
-
-def _outcome(attempt: Attempt, reply: str, judgement: Judgement | None) -> AnswerOutcome:
-    """Return the outcome of an answer; if the reply states no readable confidence, the judge's reading counts."""
-    stated = confidence_in(reply)
-    return AnswerOutcome(attempt=attempt, confidence=judgement.confidence if judgement and stated is None else stated)

@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from pytest_crmeval.domain.dataset_error import DatasetError
 from pytest_crmeval.domain.file_outcome import PASS_AT_1, FileOutcome
@@ -21,7 +21,6 @@ from pytest_crmeval.player.evaluation import Evaluation
 from pytest_crmeval.player.outcome import Outcome
 from pytest_crmeval.ports.sandbox import Sandbox, SandboxError
 from pytest_crmeval.render.solution_results import listed, write_text
-from pytest_crmeval.solutions import referee
 from pytest_crmeval.solutions.cases import open_problems, problems_of, terms_of
 from pytest_crmeval.solutions.files import digest, read
 from pytest_crmeval.solutions.json_lines import count_lines
@@ -32,7 +31,7 @@ from pytest_crmeval.solutions.solution import Extraction, SolutionFile
 
 EVERY = 0.5
 """Minimum seconds between two progress reports of a file."""
-JUDGING = 4
+JUDGING = 5
 """Version of extraction, comparison and checkers; increased when a change could affect verdicts."""
 
 
@@ -48,7 +47,9 @@ class SolutionFileEvaluation(Evaluation[SolutionFile]):
         try:
             outcome, count = self._judged_file(case)
         except (DatasetError, SandboxError, OSError) as error:
-            reason = self._reason(error)
+            reason = f"{self._setting.where}: {error}"
+            if isinstance(error, OSError) and error.filename:
+                reason = f"{error.filename}: {error.strerror}"
             trial = Trial.errored(self._trial_record.planned, reason, time.monotonic() - start)
             return Outcome(trial=trial, failed=f"errored: {reason}")
         ended = self._outcome(outcome, count.trouble, time.monotonic() - start)
@@ -56,21 +57,23 @@ class SolutionFileEvaluation(Evaluation[SolutionFile]):
         assert ended.trial is not None  # noqa: S101 (it has one)
         return replace(ended, trial=replace(ended.trial, notes=notes))
 
-    def _reason(self, error: DatasetError | SandboxError | OSError) -> str:
-        """Return the error with the name of the solution file or of the file that can't be written."""
-        if isinstance(error, OSError) and error.filename:
-            return f"{error.filename}: {error.strerror}"
-        return f"{self._setting.where}: {error}"
-
     def _judged_file(self, case: SolutionFile) -> tuple[FileOutcome, Count]:
         """Return the outcome of the file, and the count of its verdicts."""
         if case.broken:
             raise DatasetError(case.broken)
-        problems = self._problems()
+        # Opened once per process.
+        paths = tuple(problems_of(self._setting.marked, self._setting.options))
+        opened = self._setting.context.once(_opened_problems)
+        if paths not in opened:
+            opened[paths] = open_problems(paths, self._setting.options)
+        problems = opened[paths]
         # Each test that judges the same file has a place of its own.
         place = place_of(case.checkpoint, self._trial_record.name.removeprefix(f"{case.checkpoint.name}-"))
         head = self._head(case, problems)
-        kept = self._kept_results(place, str(head["fingerprint"]))
+        options = self._setting.options
+        kept = found_before(options.reports, options.run, place, str(head["fingerprint"]))
+        if options.checkpoints.fresh and kept is not None and run_of(options.reports, kept) != options.run:
+            kept = None
         whole = bool(kept and (kept.end() or {}).get("complete"))  # before the file is written again
         with closing(ResultsWriter.begin(self._setting.options.folder / place, head, kept)) as results:
             reused = results.count.lines
@@ -99,7 +102,7 @@ class SolutionFileEvaluation(Evaluation[SolutionFile]):
 
         rules = Rules(all_tests=options.all_tests, solution_seconds=options.solution_seconds, factors=options.factors)
         lines = read(case.path, extraction=Extraction(options.extraction))
-        with Judge(sandbox, referee, rules) as judge:
+        with Judge(sandbox, rules) as judge:
             left = (line for line in lines if line.line not in known)
             judging = judging_by(problems.get, judge, sandbox)
             return judge_file(left, judging, record, slots=sandbox.slots, clock=clock)
@@ -113,14 +116,6 @@ class SolutionFileEvaluation(Evaluation[SolutionFile]):
     def _distrusted(self) -> Mapping[str, str]:
         """The servers that gave wrong results, with the reasons; empty if the sandbox does not report any."""
         return dict(getattr(self._sandbox, "distrusted", {}))
-
-    def _problems(self) -> Problems:
-        """Return the problems, opened once per process."""
-        paths = tuple(problems_of(self._setting.marked, self._setting.options))
-        opened = self._setting.context.once(_opened_problems)
-        if paths not in opened:
-            opened[paths] = open_problems(paths, self._setting.options)
-        return opened[paths]
 
     def _head(self, case: SolutionFile, problems: Problems) -> JsonObject:
         """Return the first line of the results, which describes the evaluation."""
@@ -144,22 +139,18 @@ class SolutionFileEvaluation(Evaluation[SolutionFile]):
             "started": _now(),
         }
 
-    def _kept_results(self, place: PurePath, fingerprint: str) -> EarlierResults | None:
-        """Return earlier results that can be reused; with --crmeval-fresh, only those of this run."""
-        options = self._setting.options
-        found = found_before(options.reports, options.run, place, fingerprint)
-        fresh = options.checkpoints.fresh and found is not None and run_of(options.reports, found) != options.run
-        return None if fresh else found
-
     def _outcome(self, outcome: FileOutcome, trouble: str, seconds: float) -> Outcome:
-        """Return the outcome: ERRORED if a solution has no verdict, INVALID if no solution can be judged."""
+        """Return the outcome: ERRORED if a solution has no verdict, INVALID if no solution can be graded."""
         if outcome.unjudged:
-            reason = f"{outcome.unjudged} of {outcome.lines} solutions were not judged: {_why(outcome, trouble)}"
+            resume = "resume with the same --crmeval-run, or raise crmeval_file_timeout"
+            late = f"{outcome.missing} not reached in time ({resume})" if outcome.missing else ""
+            why = "; ".join(filter(None, [late, trouble]))
+            reason = f"{outcome.unjudged} of {outcome.lines} solutions were not graded: {why}"
             trial = self._trial(Verdict.ERRORED, outcome, seconds, reason=reason)
             return Outcome(trial=trial, failed=f"errored: {reason}")
         if not outcome.judged:
             what = listed(outcome.ungradable) or "the file is empty"
-            reason = f"{self._setting.where}: no solution can be judged: {what}"
+            reason = f"{self._setting.where}: no solution can be graded: {what}"
             trial = self._trial(Verdict.INVALID, outcome, seconds, reason=reason)
             return Outcome(trial=trial, failed=f"invalid: {reason}")
         solved = f"{outcome.solved} of {outcome.judged} solved"
@@ -204,15 +195,6 @@ class _Progress:
         if now - self._reported >= EVERY:
             self._reported = now
             self._report(self._key, results.count.lines, self._lines, results.count.solved)
-
-
-def _why(outcome: FileOutcome, trouble: str) -> str:
-    """Return why solutions have no verdict, and what to do."""
-    reasons = [trouble] if trouble else []
-    if outcome.missing:
-        resume = "resume with the same --crmeval-run, or raise crmeval_file_timeout"
-        reasons.insert(0, f"{outcome.missing} not reached in time ({resume})")
-    return "; ".join(reasons)
 
 
 def solutions_in(path: Path) -> int:

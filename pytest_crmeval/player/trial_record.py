@@ -100,7 +100,13 @@ class TrialRecord:
         notes = [*self._notes, *from_meters, *judgement.notes, *ungraded]
         subject = [meter for meter in (*self._lost, *meters) if meter.purpose.role != "judge"]
         bill = total(meter.bill for meter in subject) or (Bill(replayed=True) if replayed else None)
-        return replace(trial, bill=bill, roles=_roles(subject), notes=tuple(dict.fromkeys(notes)))
+        by_role: dict[str, list[Bill | None]] = {}
+        for meter in subject:
+            role = meter.purpose.role
+            by_role.setdefault("student" if role == "agent" else role, []).append(meter.bill)
+        several = by_role if len(by_role) > 1 else {}
+        roles = {role: spent for role, bills in several.items() if (spent := total(bills))}
+        return replace(trial, bill=bill, roles=roles, notes=tuple(dict.fromkeys(notes)))
 
     def broken(self, reason: str, seconds: float) -> Trial:
         """Return the errored trial of an interrupted dialogue, with the dialogue so far."""
@@ -122,7 +128,10 @@ class TrialRecord:
             try:
                 from pytest_crmeval.models.cassettes import write
 
-                for meter in _complete(trial, meters):
+                # No partial recording replaces a complete one. A question was answered even if it was not graded.
+                played = bool(trial.turns or trial.answer or trial.judgement)
+                graded = bool(trial.judgement and trial.judgement.is_graded)
+                for meter in (meter for meter in meters if (graded if meter.purpose.role == "judge" else played)):
                     write(self._options.record, meter, self._redactor)
             except (OSError, CassetteError) as error:
                 why = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
@@ -131,7 +140,11 @@ class TrialRecord:
                 trial = replace(trial, verdict=Verdict.ERRORED, reason="\n".join(filter(None, reasons)))
         canary = f"crmeval {self.planned.fingerprint}" if self.is_confidential else ""
         self.files = self._transcript(trial, meters, canary)
-        self._check_costs(trial)
+        # No further trial starts if there is a budget and the cost of this one is unknown.
+        judged = trial.judgement.bill if trial.judgement else None
+        for bill, agent in ((trial.bill, self.planned.spec), (judged, EVERYBODY)):
+            if self._options.budget and bill and bill.cost is None and not bill.replayed:
+                self._services().control.stop(agent, "its cost is unknown, so the budget can't be enforced")
         return trial
 
     def _transcript(self, trial: Trial, meters: Sequence[UsageMeter], canary: str) -> dict[str, bytes]:
@@ -154,31 +167,6 @@ class TrialRecord:
         content = content_of(trial, exchanges=exchanges, judged=judged, roles=lines, redactor=redactor, canary=canary)
         return {name_of(trial, name=self._name): content}
 
-    def _check_costs(self, trial: Trial) -> None:
-        """Start no further trial if there is a budget and the cost of this one is unknown."""
-        judged = trial.judgement.bill if trial.judgement else None
-        for bill, agent in ((trial.bill, self.planned.spec), (judged, EVERYBODY)):
-            if self._options.budget and bill and bill.cost is None and not bill.replayed:
-                self._services().control.stop(agent, "its cost is unknown, so the budget can't be enforced")
-
 
 def _sent_files(_: Context) -> set[str]:
     return set()
-
-
-def _roles(meters: Sequence[UsageMeter]) -> dict[str, Bill]:
-    """Return usage and cost by role; empty if the agent has only one role."""
-    by_role: dict[str, list[Bill | None]] = {}
-    for meter in meters:
-        role = meter.purpose.role
-        by_role.setdefault("student" if role == "agent" else role, []).append(meter.bill)
-    found = {role: bill for role, bills in by_role.items() if (bill := total(bills))}
-    return found if len(by_role) > 1 else {}
-
-
-def _complete(trial: Trial, meters: Sequence[UsageMeter]) -> Sequence[UsageMeter]:
-    """Return the meters of completed dialogues, so that no partial recording replaces a complete one."""
-    # A question was answered even if the judge could not grade it.
-    played = bool(trial.turns or trial.answer or trial.judgement)
-    graded = bool(trial.judgement and trial.judgement.score)
-    return [meter for meter in meters if (graded if meter.purpose.role == "judge" else played)]

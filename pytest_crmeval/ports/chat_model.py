@@ -84,7 +84,7 @@ class Cause(StrEnum):
     TOO_LARGE = "too large an answer"
     QUOTA = "out of credit"
     """429 because the account is out of money, so that waiting does not help."""
-    LATER = "asked to come back later"
+    LATER = "asked to retry later"
     """429 with a longer wait than our patience."""
     UNREACHABLE = "unreachable"
     """The server can't be reached: a certificate or proxy is invalid, or the address has never answered."""

@@ -110,10 +110,16 @@ class Janitor(DatabaseJanitor):
     """pytest-postgresql's janitor for any address: the original has no ``sslmode`` and other parameters."""
 
     def __init__(
-        self, address: Address, dbname: str, *, template: str | None = None, as_template: bool = False
+        self,
+        server: Address | Connection,
+        dbname: str,
+        *,
+        template: str | None = None,
+        as_template: bool = False,
     ) -> None:
+        """Work on a connection that is open, or with a new one for each step."""
         super().__init__(user="", host="", port="", dbname=dbname, template_dbname=template, as_template=as_template)
-        self._address = address
+        self._server = server
 
     def init(self) -> None:
         """Create the database under a unique name, mark it as ours, and only then rename it.
@@ -130,7 +136,9 @@ class Janitor(DatabaseJanitor):
     @contextmanager
     def cursor(self, dbname: str | None = None) -> Iterator[psycopg.Cursor[Any]]:
         """Return a cursor outside of a transaction: databases can't be created inside one."""
-        with self._address.connect(dbname=dbname) as connection, connection.cursor() as cursor:
+        server = self._server
+        opened = server.connect(dbname=dbname) if isinstance(server, Address) else nullcontext(server)
+        with opened as connection, connection.cursor() as cursor:
             yield cursor
 
 
@@ -160,7 +168,7 @@ class RunDatabases:
         try:
             self._check(alive)
             self._sweep(alive)
-            Janitor(self.address, self.template, as_template=True).init()
+            Janitor(alive, self.template, as_template=True).init()
             with self.address.connect(dbname=self.template) as connection:
                 connection.execute(SCHEMA.read_bytes())
         except psycopg.Error as error:
@@ -176,8 +184,8 @@ class RunDatabases:
         name = f"{self.prefix}{worker.replace('_', '-')}"
         with self.address.connect() as connection:
             if name in _databases(connection):  # a plugin that repeats the last test of a session sets up again
-                self._drop(name)
-        Janitor(self.address, name, template=self.template).init()
+                _drop(name, connection)
+            Janitor(connection, name, template=self.template).init()
         return self.address.at(name)
 
     def close(self, alive: Connection) -> None:
@@ -189,7 +197,7 @@ class RunDatabases:
             with self.reopened(alive) as connection:
                 for name in _databases(connection):
                     if _prefix(name) == self.prefix:
-                        self._drop(name)
+                        _drop(name, connection)
         except psycopg.Error as error:
             sys.stderr.write(f"crmeval: databases {self.prefix}* are left for the next run: {self._reason(error)}\n")
 
@@ -243,11 +251,8 @@ class RunDatabases:
             raise ServerUnavailable(f"{self.address}: run {self.run!r} is already using it")
         for name in _databases(connection):
             if _prefix(name) not in alive:
-                self._drop(name)
+                _drop(name, connection)
         connection.execute("SELECT pg_advisory_unlock(hashtext(%s))", [PREFIX])
-
-    def _drop(self, name: str) -> None:
-        Janitor(self.address, name, as_template=True).drop()  # as_template works for both kinds
 
     def _reason(self, error: Exception) -> str:
         """Return the first line of an error; libpq's message on an invalid address may contain a password."""
@@ -269,6 +274,10 @@ def _no_environment() -> Iterator[None]:
             yield
         finally:
             os.environ.update(hidden)
+
+
+def _drop(name: str, connection: Connection) -> None:
+    Janitor(connection, name, as_template=True).drop()  # as_template works for both kinds
 
 
 def _databases(connection: Connection) -> list[str]:

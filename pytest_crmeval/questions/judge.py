@@ -1,19 +1,16 @@
 """The judge of questions: a model is asked whether an answer means the same as the right one."""
 
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from itertools import takewhile
+from hashlib import sha256
 from pathlib import Path
 
 from pytest_crmeval.domain.answers import Attempt
 from pytest_crmeval.domain.cutting import cut, cut_middle
-from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.judgement import Grade, Judgement
 from pytest_crmeval.domain.messages import Tool, user_says
-from pytest_crmeval.models.excerpts import encoded
-from pytest_crmeval.models.judge import LONGEST_REASON, SAMPLES, Judgements, NoGradeError, Panel
+from pytest_crmeval.models.judge import SAMPLES, Judgements, NoGradeError, Panel, encoded
 from pytest_crmeval.ports.chat_model import Cause, ChatModel, Completion, ModelError, Prompt
 from pytest_crmeval.questions.question import Question
 
@@ -37,10 +34,10 @@ _HOW = {
     "know, and says nothing that is wrong.",
 }
 _IN_WORDS = """
-Answer with four lines and nothing else:
+Answer with four lines and nothing else. `{code}` marks the verdict as yours; the response does not know it.
 extracted_answer: ...
 reasoning: ...
-correct: {verdicts}
+correct {code}: {verdicts}
 confidence: ...
 """
 # Nothing of the answer is repeated here: a response that sways the judge must not get into its instructions.
@@ -48,16 +45,19 @@ _AGAIN = """
 Your last answer could not be used. Give one verdict, exactly as you are told.
 """
 _MARKS = r"[\s*_`\"'#>~+-]{0,20}"
-_VERDICT = re.compile(
-    rf"{_MARKS}(?:correct|grade){_MARKS}[:=]{_MARKS}\(?"
-    r"(?P<verdict>not[ _-]attempted|incorrect|correct|yes|no)\b(?!\s*(?:/|\||or\b))",
-    re.IGNORECASE,
+_VERDICT = (
+    rf"^{_MARKS}correct{_MARKS}%s{_MARKS}[:=]{_MARKS}\(?"
+    r"(?P<verdict>not[ _-]attempted|incorrect|correct|yes|no|true|false)\b(?!\s*(?:/|\||or\b))"
 )
-_SURE = re.compile(rf"{_MARKS}confidence{_MARKS}[:=]{_MARKS}(?P<number>\d{{1,3}}(?![\d.]))?", re.IGNORECASE)
-_FIELD = re.compile(rf"{_MARKS}(?P<name>extracted(?:_final)?_answer|exact answer|reasoning){_MARKS}[:=]", re.IGNORECASE)
-"""Fields of the judge, or of the subject if the judge quotes it."""
-_OBJECT = re.compile(r"^\s*\{", re.MULTILINE)
+"""A line with a verdict and the code of the request."""
+_SURE = re.compile(
+    rf"^{_MARKS}confidence{_MARKS}[:=]{_MARKS}(?P<number>\d{{1,3}}(?![\d.]))", re.IGNORECASE | re.MULTILINE
+)
 _FULL = 100
+_CODE = 8
+"""Length of a code."""
+LONGEST_REASON = 2_000
+"""Characters of a judge's reason that are stored."""
 
 
 def asking(question: Question, response: str) -> Prompt:
@@ -88,8 +88,18 @@ def asking(question: Question, response: str) -> Prompt:
 
 
 def asking_again(prompt: Prompt) -> Prompt:
-    """Return the request to a judge whose first answer was unreadable."""
-    return replace(prompt, system=f"{prompt.system}{_AGAIN}")
+    """Return the request to a judge whose first answer was unreadable: in words, which every model can give."""
+    asked = in_words(prompt)
+    return replace(asked, system=f"{asked.system}{_AGAIN}")
+
+
+def code_of(prompt: Prompt) -> str:
+    """Return the code that marks a verdict in words as the judge's own.
+
+    It is a digest of the evidence, which has the right answer and the whole response, so the response can't contain it.
+    """
+    evidence = prompt.messages[0].text.partition("</evidence>")[0]
+    return sha256(evidence.encode()).hexdigest()[:_CODE]
 
 
 def in_words(prompt: Prompt) -> Prompt:
@@ -97,72 +107,38 @@ def in_words(prompt: Prompt) -> Prompt:
     verdicts = _THREE if _HOW[_THREE] in prompt.system else _TWO
     (message,) = prompt.messages
     asked = message.text.removesuffix(f" Call `{TOOL}`.")
-    form = _IN_WORDS.format(verdicts=" or ".join(verdicts))
+    form = _IN_WORDS.format(code=code_of(prompt), verdicts=" or ".join(verdicts))
     return Prompt(system=f"{prompt.system}{form}", messages=(replace(message, text=asked),))
 
 
-def verdict_in(completion: Completion) -> Grade:
-    """Return the verdict in a tool call or in a text; NoGradeError if there is none, or more than one."""
+def verdict_in(completion: Completion, code: str) -> Grade:
+    """Return the verdict in a tool call, or in words with the code; NoGradeError if there is none, or two."""
     calls = completion.reply.calls
     if not calls:
-        return _in_text(completion)
+        return _in_text(completion, code)
     if len(calls) > 1 or calls[0].tool != TOOL or not isinstance(calls[0].arguments, Mapping):
         raise NoGradeError("it did not make exactly one call of grade")
-    return _in_fields(calls[0].arguments)
-
-
-def _in_fields(said: Mapping[str, Json]) -> Grade:
+    said = calls[0].arguments
     verdict = str(said.get("correct", "")).strip().lower().replace(" ", "_")
     if verdict not in _VERDICTS:
         raise NoGradeError("the verdict is neither yes nor no")
     return _grade(_VERDICTS[verdict], _sure(said.get("confidence")), str(said.get("reasoning", "")))
 
 
-def _in_text(completion: Completion) -> Grade:
-    """Read the requested lines, or a JSON object with the same fields.
-
-    The verdict is at the end of the answer. Earlier lines may quote the subject, which may have written verdicts
-    itself; an answer that ran out of tokens may end in the middle of such a quote.
-    """
+def _in_text(completion: Completion, code: str) -> Grade:
+    """Read the requested lines; a verdict without the code may be a quote of the subject, and is none."""
     text = completion.reply.text
-    if completion.ending == "length":
-        raise NoGradeError("the answer was cut off")
-    if (fields := _object_at_end(text)) is not None:
-        return _in_fields(fields)
-    lines = [line for line in text.splitlines() if line.strip(" `*_-")]
-    last = list(takewhile(lambda line: _VERDICT.match(line) or _SURE.match(line), reversed(lines)))
-    said = {re.sub(r"[ -]", "_", match["verdict"].lower()) for line in last if (match := _VERDICT.match(line))}
-    verdicts = {_VERDICTS[word] for word in said}
-    if len(verdicts) != 1 or _ends_with_quote(lines[: len(lines) - len(last)]):
-        found = "two verdicts" if len(verdicts) > 1 else "no verdict"
-        raise NoGradeError(f"{found} at the end of an answer that ended with {completion.ending!r}")
-    sure = [int(match["number"]) for line in last if (match := _SURE.match(line)) and match["number"]]
-    return _grade(verdicts.pop(), _sure(sure[0]) if sure else None, text)
-
-
-def _ends_with_quote(lines: Sequence[str]) -> bool:
-    """Whether the field before the verdict is the subject's answer, so that the verdict may be part of the quote."""
-    fields = [match["name"].lower() for line in lines if (match := _FIELD.match(line))]
-    return bool(fields) and fields[-1] != "reasoning"
-
-
-def _object_at_end(text: str) -> Mapping[str, Json] | None:
-    """Return the JSON object that a text ends with, also in a fence; None if there is none, or if it is a quote."""
-    end = text.rstrip("` \n")
-    for start in _OBJECT.finditer(end):
-        try:
-            found = json.loads(end[start.start() :])
-        except (ValueError, RecursionError):
-            continue
-        is_quote = _ends_with_quote(end[: start.start()].splitlines())
-        return found if isinstance(found, dict) and not is_quote else None
-    return None
+    found = list(re.finditer(_VERDICT % re.escape(code), text, re.IGNORECASE | re.MULTILINE))
+    verdicts = {_VERDICTS[re.sub(r"[ -]", "_", match["verdict"].lower())] for match in found}
+    if len(verdicts) != 1:
+        what = "two verdicts" if verdicts else "no verdict with the code"
+        raise NoGradeError(f"{what} in an answer that ended with {completion.ending!r}")
+    sure = _SURE.search(text, found[-1].end())
+    return _grade(verdicts.pop(), _sure(int(sure["number"])) if sure else None, text)
 
 
 def _grade(attempt: Attempt, confidence: float | None, reason: str) -> Grade:
-    mark = float(attempt is Attempt.CORRECT)
-    reason = cut(reason.strip(), LONGEST_REASON, "")
-    return Grade(goal=mark, process=mark, reason=reason, attempt=attempt, confidence=confidence)
+    return Grade(reason=cut(reason.strip(), LONGEST_REASON, ""), attempt=attempt, confidence=confidence)
 
 
 def _sure(value: object) -> float | None:
@@ -172,12 +148,7 @@ def _sure(value: object) -> float | None:
     return value / _FULL
 
 
-UNREADABLE = Grade(
-    goal=0.0,
-    process=0.0,
-    reason="the judge's grade was unreadable twice and counts as incorrect",
-    attempt=Attempt.INCORRECT,
-)
+UNREADABLE = Grade(reason="the judge's grade was unreadable twice and counts as incorrect", attempt=Attempt.INCORRECT)
 """Counts as incorrect: otherwise a subject could avoid a grade by writing something that confuses the judge."""
 WITHHELD = "withheld: the suite is confidential"
 
@@ -213,10 +184,11 @@ class QuestionJudge:
         return replace(judgement, grades=silent, trouble=trouble, notes=notes)
 
     def _opinion(self, model: ChatModel, prompt: Prompt) -> Grade:
+        code = code_of(prompt)
         try:
-            return verdict_in(self._completed(model, prompt))
+            return verdict_in(self._completed(model, prompt), code)
         except NoGradeError:
-            return verdict_in(self._completed(model, asking_again(prompt)))
+            return verdict_in(model.complete(asking_again(prompt)), code)
 
     def _completed(self, model: ChatModel, prompt: Prompt) -> Completion:
         """Ask with a tool, and in words where the model refuses tools, also in a replay."""

@@ -1,5 +1,6 @@
 """One question, one answer."""
 
+from pytest_crmeval.agents.calling import reply_of
 from pytest_crmeval.domain.messages import (
     Message,
     ToolError,
@@ -11,7 +12,8 @@ from pytest_crmeval.domain.messages import (
     user_says,
 )
 from pytest_crmeval.domain.transcript import Exchange, Transcript
-from pytest_crmeval.ports.agent import Agent, reply_of
+from pytest_crmeval.models.usage_meter import current
+from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.questions.question import Grader, Question
 
 _LAST_LINE = {
@@ -44,6 +46,7 @@ def ask(question: Question, agent: Agent, *, max_steps: int, messages: list[Mess
     messages.append(user_says(prompt_of(question)))
     for _ in range(max_steps):
         reply = reply_of(agent, tuple(map(shown_to_agent, messages)), ())
+        current().record_reply(reply)
         messages.append(copy_of(agent_says(reply)))
         if not reply.calls:
             return Transcript(exchanges=(Exchange(messages=tuple(messages)),))

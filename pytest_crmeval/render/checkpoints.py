@@ -10,12 +10,12 @@ from pytest_crmeval.render.solution_results import listed
 from pytest_crmeval.report.report import Report, SubjectSummary, checkpoints_in_order
 from pytest_crmeval.report.tables import Row, aligned
 
-_HEAD = ("suite", "checkpoint", "step", "files", "solved", "judged", "ungradable", "pass@1", "95 %", "of all")
-_SPARE = ("step", "files", "of all", "95 %", "ungradable")
+_HEAD = ("suite", "checkpoint", "step", "files", "solved", "graded", "ungradable", "pass@1", "95 % interval", "of all")
+_SPARE = ("step", "files", "of all", "95 % interval", "ungradable")
 """Columns that a narrow table omits, the least important first; pass@K are omitted before them."""
 _FROM_STRONG_TO_WEAK = ("namespaces", "Landlock", "seccomp", "rlimits")
 _COUNTS = {"failed": "failed", "errored": "errored", "invalid": "invalid", "not_run": "not run"}
-"""Files that were not judged completely: shown when there are any."""
+"""Files that were not run completely: shown when there are any."""
 _WIDTH = 40
 """Characters of a bar of 1.0."""
 
@@ -70,7 +70,7 @@ def notes(report: Report) -> Iterator[str]:
         if reused := sum(each.whole.reused for each in figures.values()):
             runs = ", ".join(sorted({each.whole.reused_from for each in figures.values()} - {""}))
             yield f"{reused} verdicts of {suite} reused from {runs}: same files, problems, settings and sandbox"
-            yield "  (--crmeval-fresh judges them again)"
+            yield "  (--crmeval-fresh runs them again)"
 
 
 def _weakness(sandbox: str) -> int:
@@ -106,7 +106,7 @@ def _row(summary: SubjectSummary, figures: CheckpointFigures, tries: Sequence[in
         str(whole.judged),
         str(sum(whole.ungradable.values())),
         _rate(whole.pass_at_1),
-        f"{interval[0]:.3f}-{interval[1]:.3f}" if interval else "-",
+        f"{interval[0]:.3f} to {interval[1]:.3f}" if interval else "-",
         _rate(figures.solved_of_all),
         *map(_rate, rates),
         *(str(getattr(summary, name)) for name in shown),

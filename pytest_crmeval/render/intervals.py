@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from pytest_crmeval.journal.figures import Figure
+from pytest_crmeval.report.numbers import value_of
 from pytest_crmeval.report.report import SubjectSummary
 from pytest_crmeval.report.tables import Row
 
@@ -17,7 +18,7 @@ def figures(suite: str, summaries: Sequence[SubjectSummary]) -> Iterator[Row]:
     if names:
         yield (f"{suite} with 95 % intervals", *(summary.subject for summary in summaries))
     for name in names:
-        yield (name.replace("_", " "), *(_figure(summary.figures.get(name)) for summary in summaries))
+        yield (name.replace("_", " "), *(_figure(name, summary.figures.get(name)) for summary in summaries))
 
 
 def reasons(summary: SubjectSummary) -> Iterator[str]:
@@ -30,11 +31,11 @@ def reasons(summary: SubjectSummary) -> Iterator[str]:
         yield f"       ... and {len(summary.reasons) - SHOWN} more: see the JSON report"
 
 
-def _figure(figure: Figure | None) -> str:
+def _figure(name: str, figure: Figure | None) -> str:
     if figure is None:
         return NOTHING
-    ends = f" ({figure.low:.3f} to {figure.high:.3f})" if figure.interval else ""
-    return f"{figure.value:.3f}{ends}"
+    ends = f" ({' to '.join(value_of(name, end) for end in figure.interval)})" if figure.interval else ""
+    return f"{value_of(name, figure.value)}{ends}"
 
 
 def _line(text: str) -> str:

@@ -10,6 +10,7 @@ from pytest_crmeval.render.summary import found, marked
 from pytest_crmeval.report.compare import commit_label
 from pytest_crmeval.report.comparison import LISTS, CaseChange, Comparison, Contrast
 from pytest_crmeval.report.costs import dollars
+from pytest_crmeval.report.numbers import seconds
 from pytest_crmeval.report.outcome import outcome_of
 from pytest_crmeval.report.report import Report, SubjectSummary
 from pytest_crmeval.report.tables import p_value
@@ -18,7 +19,7 @@ _COUNTS = ("passed", "failed", "errored", "invalid", "not run")
 _TRIES = ("pass@1", "solved_of_all")
 _RATE, *_TRIED = (f"{name} (95 %)" for name in ("pass rate", *_TRIES))
 _COLUMNS = ("suite", "subject", "cases", *_COUNTS, _RATE, *_TRIED, "cost", "per pass", "p95")
-_ALWAYS = frozenset(_COLUMNS) - {"invalid", _RATE, *_TRIED, "cost", "per pass", "p95"}
+_ALWAYS = frozenset(_COLUMNS) - {"errored", "invalid", "not run", _RATE, *_TRIED, "cost", "per pass", "p95"}
 SHOWN = 10
 """How many cases of a list, and reasons, are shown."""
 _MARKS = TURNING | str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>|#~"})
@@ -50,6 +51,11 @@ def figure(value: float | None, interval: tuple[float, float] | None = None) -> 
     if value is None:
         return "-"
     return f"{value:.3f} ({interval[0]:.3f} to {interval[1]:.3f})" if interval else f"{value:.3f}"
+
+
+def change(value: float, interval: tuple[float, float] | None = None) -> str:
+    """Return a difference with its interval."""
+    return f"{value:+.3f} ({interval[0]:+.3f} to {interval[1]:+.3f})" if interval else f"{value:+.3f}"
 
 
 def _head(report: Report) -> Iterator[str]:
@@ -95,7 +101,7 @@ def _row(summary: SubjectSummary) -> Mapping[str, str]:
         **{f"{name} (95 %)": figure(each.value, each.interval) for name in _TRIES if (each := figures.get(name))},
         **({"cost": dollars(cost)} if summary.bill else {}),
         **({"per pass": dollars(per_pass)} if summary.bill and per_pass is not None else {}),
-        **({"p95": f"{slow.value:.3g} s"} if slow else {}),
+        **({"p95": seconds(slow.value)} if slow else {}),
     }
 
 
@@ -168,7 +174,7 @@ def _contrast(contrast: Contrast) -> Sequence[str]:
         str(contrast.paired),
         figure(contrast.before),
         figure(contrast.after),
-        figure(difference.value, difference.interval) if difference else "-",
+        change(difference.value, difference.interval) if difference else "-",
         str(contrast.better),
         str(contrast.worse),
         p_value(contrast.p_holm) + (" **significant**" if contrast.significant else ""),

@@ -168,7 +168,7 @@ def _figures(row: Progress) -> Mapping[str, str]:
         "invalid": str(row.invalid),
         "pass rate": "-" if row.pass_rate is None else f"{row.pass_rate.value:.3f}",
         "pass@1": "-" if row.pass_at_1 is None else f"{row.pass_at_1.value:.3f}",
-        "95 %": f"{interval[0]:.3f}-{interval[1]:.3f}" if interval else "-",
+        "95 %": f"{interval[0]:.3f} to {interval[1]:.3f}" if interval else "-",
         "in flight": "-" if row.in_flight is None else str(row.in_flight),
         "retries": str(row.retries),
         "tokens in": large(row.tokens_in) if asked else "-",

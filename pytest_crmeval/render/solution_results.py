@@ -28,11 +28,11 @@ def write_text(found: EarlierResults, outcome: FileOutcome) -> Path:
 def shares(outcome: FileOutcome) -> Iterator[str]:
     """Yield the figures of a file in sentences."""
     figures = CheckpointFigures.of(outcome, 1)
-    yield f"{outcome.lines} lines: {outcome.judged} judged, {outcome.solved} solved"
+    yield f"{outcome.lines} lines: {outcome.judged} graded, {outcome.solved} solved"
     for k, found in figures.pass_at.items():
         yield f"pass@{k}: {found.value:.3f} ({found.problems} problem{'s' * (found.problems != 1)})"
     if (interval := figures.interval) is not None:
-        yield f"95 % interval of pass@1: {interval[0]:.3f}-{interval[1]:.3f}"
+        yield f"95 % interval of pass@1: {interval[0]:.3f} to {interval[1]:.3f}"
     if figures.solved_of_all is not None and outcome.judged != outcome.lines:
         yield f"solved of all lines: {figures.solved_of_all:.3f}"
     if outcome.verdicts:
@@ -40,7 +40,7 @@ def shares(outcome: FileOutcome) -> Iterator[str]:
     if outcome.ungradable:
         yield f"ungradable: {listed(outcome.ungradable)}"
     if outcome.missing:
-        yield f"not judged because of the time limit: {outcome.missing}"
+        yield f"not graded because of the time limit: {outcome.missing}"
     if outcome.reused_from:
         yield f"{outcome.reused} verdicts reused from run {outcome.reused_from}"
 

@@ -17,6 +17,7 @@ from pytest_crmeval.render.progress_table import cut as cut_name
 from pytest_crmeval.report import costs as bills
 from pytest_crmeval.report.gate import EACH, Gate
 from pytest_crmeval.report.metrics import KINDS, Group, reading_order
+from pytest_crmeval.report.numbers import change_of, metric_of, value_of
 from pytest_crmeval.report.report import Report, SubjectSummary
 from pytest_crmeval.report.ruling import Ruling
 from pytest_crmeval.report.scope import left_out_of
@@ -47,19 +48,19 @@ WIDEST = 40
 def table(report: Report, width: int | None = None) -> Iterator[str]:
     """Yield one line per suite and subject, below a header; checkpoints have a table of their own.
 
-    Invalid cases and bills have columns when there are any. A table that is too wide has fewer columns.
+    Errored, invalid and missing cases and bills have columns when there are any. A table that is too wide has fewer
+    columns.
     """
     summaries = [summary for summary in report.standings if not summary.checkpoint]
     if summaries or not report.standings:
-        some_invalid = any(summary.invalid for summary in summaries)
-        counts = ["passed", "failed", "errored", *(["invalid"] if some_invalid else []), "not_run"]
+        rare = [name for name in ("errored", "invalid", "not_run") if any(getattr(each, name) for each in summaries)]
+        counts = ["passed", "failed", *rare]
         money = bills.columns(summaries)
         repeated = any(summary.cases not in {None, summary.planned} for summary in summaries)
         sizes = ["cases", "trials"] if repeated else ["cases"]
         head = ["suite", "subject", *sizes, *map(_words, counts), "pass rate", "95 % interval", *money]
         rows = [(*_row(summary, len(sizes), counts), *bills.cells(summary, money)) for summary in summaries]
-        nothing = [_words(name) for name in counts[2:] if not any(getattr(each, name) for each in summaries)]
-        yield from fitted([head, *rows], names=2, width=width, spare=(*nothing, *_SPARE))
+        yield from fitted([head, *rows], names=2, width=width, spare=_SPARE)
     yield from checkpoints.table(report.standings, width)
 
 
@@ -86,19 +87,20 @@ def found(ruling: Ruling) -> str:
 
 
 def _certainty(ruling: Ruling) -> Iterator[str]:
+    metric, shown = metric_of(ruling), value_of if ruling.p is None else change_of
     if ruling.low is not None and ruling.high is not None:
-        yield f"95 % interval {ruling.low:.3g} to {ruling.high:.3g}"
+        yield f"95 % interval {shown(metric, ruling.low)} to {shown(metric, ruling.high)}"
     if ruling.margin is not None and ruling.p is None:
-        yield f"margin {ruling.margin:+.3g}"
+        yield f"margin {change_of(metric, ruling.margin)}"
     if ruling.needed:
-        yield f"inconclusive: about {ruling.needed} more case{'s' * (ruling.needed != 1)} needed"
+        yield f"inconclusive: about {ruling.needed:,} more case{'s' * (ruling.needed != 1)} needed"
 
 
 def idle(gates: Sequence[Gate]) -> Iterator[str]:
-    """Yield one line per gate that was not judged."""
+    """Yield one line per gate that was not evaluated."""
     for gate in gates:
         what = f"{gate.subject} in {gate.suite}" if gate.subject.removeprefix(EACH) else gate.suite
-        yield f"gate {gate.text}: not judged (this run does not evaluate {what})"
+        yield f"gate {gate.text}: not evaluated (this run does not evaluate {what})"
 
 
 def invalid(report: Report) -> Iterator[str]:

@@ -27,7 +27,15 @@ def write_batch(report: Report, folder: Path, home: Path | None = None) -> None:
         return
     results = {each.path.relative_to(folder).as_posix(): each for each in results_in(folder)}
     trials = [trial for trial in report.trials if is_of_checkpoint(trial.planned)]
-    rows = [_result(summary, _of(summary, trials), results, home or folder) for summary, _ in found]
+    rows = [
+        _result(
+            summary,
+            [each for each in trials if (each.planned.suite, each.planned.subject) == (summary.suite, summary.subject)],
+            results,
+            home or folder,
+        )
+        for summary, _ in found
+    ]
     draft = folder / f"{NAME}.part"
     parts = report.run.get("parts")
     commands = [part.get("command") for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
@@ -58,11 +66,6 @@ def write_batch_so_far(
         write_batch(build(run, found, cases), folder)
 
 
-def _of(summary: SubjectSummary, trials: Sequence[Trial]) -> Sequence[Trial]:
-    place = (summary.suite, summary.subject)
-    return [trial for trial in trials if (trial.planned.suite, trial.planned.subject) == place]
-
-
 def _result(
     summary: SubjectSummary, trials: Sequence[Trial], results: Mapping[str, EarlierResults], home: Path
 ) -> JsonObject:
@@ -71,10 +74,10 @@ def _result(
     files = [results[place] for place in places]
     errors = [trial.reason for trial in trials if trial.verdict not in _DONE]
     if summary.not_run:
-        errors.append(f"{summary.not_run} file{'s have' if summary.not_run > 1 else ' has'} not been judged yet")
+        errors.append(f"{summary.not_run} file{'s have' if summary.not_run > 1 else ' has'} not been graded yet")
     assert summary.checkpoint is not None  # noqa: S101 (it is one)
     return {
-        "solution_dir": str(Path(str(files[0].head["file"])).parent) if files else "",
+        "solution_dir": next((trial.planned.folder for trial in trials), ""),
         "output_dir": str(home / Path(places[0]).parent) if places else str(home),
         "success": not errors,
         "error": "; ".join(errors) or None,

@@ -90,6 +90,9 @@ def contrast(
     if of_files:  # a completely judged file is not a success, and its solutions are not known here
         return replace(found, difference=Figure(value=_mean([pair.difference for pair in pairs]), n=len(pairs)))
     difference = difference_of(pairs)
+    names = {score.name for match in matches for trial in match.after for score in trial.scores}
+    metrics = [*(f"score:{name}" for name in sorted(names)), "turn_success"]
+    scored = {metric: pairs_of(matches, metric) for metric in metrics}
     return replace(
         found,
         difference=difference.figure,
@@ -97,7 +100,7 @@ def contrast(
         p_holm=difference.p,
         test=difference.test,
         detectable=difference.detectable,
-        scores={name: mean_difference(scored) for name, scored in _scores(matches).items()},
+        scores={metric: mean_difference(both) for metric, both in scored.items() if both},
     )
 
 
@@ -142,14 +145,6 @@ def commit_label(report: Report) -> str:
 def _git_of(report: Report) -> JsonObject:
     known = (part["git"] for part in reversed(objects(report.run.get("parts"))) if "git" in part)
     return next((git for git in known if isinstance(git, Mapping)), {})
-
-
-def _scores(matches: Sequence[Match]) -> dict[str, list[Pair]]:
-    """Return the pairs of each score that both runs have, and of turns where there are any."""
-    names = {score.name for match in matches for trial in match.after for score in trial.scores}
-    metrics = [*(f"score:{name}" for name in sorted(names)), "turn_success"]
-    found = {metric: pairs_of(matches, metric) for metric in metrics}
-    return {metric: pairs for metric, pairs in found.items() if pairs}
 
 
 def _lists(matches: Sequence[Match], pairs: Mapping[str, Pair]) -> dict[str, Any]:

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from pytest_crmeval.domain.cutting import cut
+from pytest_crmeval.domain.judgement import LabelAgreement
 from pytest_crmeval.domain.usage import Usage, money, total
-from pytest_crmeval.report.judge_agreement import Agreement
+from pytest_crmeval.report.judge_figures import JudgeFigures
 from pytest_crmeval.report.report import Report, SubjectSummary
 
 Row = Sequence[str]
@@ -15,7 +16,6 @@ NOTHING = "-"
 NOTES = 10
 """How many notes are shown, the most frequent ones."""
 LONGEST = 200
-_CONFUSION = ("both_pass", "both_fail", "only_judge", "only_scorers")
 
 
 def columns(summaries: Sequence[SubjectSummary]) -> Row:
@@ -53,9 +53,7 @@ def lines(report: Report) -> Iterator[str]:
             )
     for summary in report.standings:
         if summary.judge:
-            is_alone = summary.metrics.correct is not None  # questions have no scorer to agree with
-            figures = _graded(summary.judge) if is_alone else _judged(summary.judge)
-            yield f"judge of {summary.subject} ({summary.suite}): {figures}"
+            yield f"judge of {summary.subject} ({summary.suite}): {_judged(summary.judge)}"
     yield from _notes(report.standings)
 
 
@@ -151,24 +149,27 @@ def _has_paid_more(report: Report) -> bool:
     return any(bill.cost is None and not bill.replayed for bill in chain(subjects, judges) if bill)
 
 
-def _judged(found: Agreement) -> str:
-    """Return the counts, the agreement with the scorers and the cost of a judge on one line."""
-    confusion = [f"{name.replace('_', ' ')} {number(getattr(found, name))}" for name in _CONFUSION]
-    rates = [f"{name} {_rate(getattr(found, name))}" for name in ("agreement", "kappa", "spread")]
-    counts, cost = _graded(found).split("; ")
-    return "; ".join([counts, ", ".join(rates), ", ".join(confusion), cost])
-
-
-def _graded(found: Agreement) -> str:
-    """Return how many trials a judge graded, and its cost."""
+def _judged(found: JudgeFigures) -> str:
+    """Return what a judge did, how far it can be trusted, and its cost on one line."""
     cached = f" ({number(found.cached)} cached)" if found.cached else ""
-    counts = f"{number(found.graded)} graded{cached}, {number(found.not_graded)} not graded"
-    cost = f"{number(found.bill.usage.calls)} calls, {dollars(found.bill.cost)}" if found.bill else "no calls"
-    return f"{counts}; {cost}"
+    parts = [f"{number(found.graded)} graded{cached}, {number(found.not_graded)} not graded"]
+    if found.statements:
+        counts = f"{number(found.statements)} undecided statements, {number(found.false)} of them false"
+        parts.append(f"{counts}, {number(found.failed)} replies failed")
+    if found.agreement:
+        parts.append(f"kappa {agreed(found.agreement)}")
+    if found.restriction:
+        parts.append(f"only reported, because {found.restriction}")
+    parts.append(f"{number(found.bill.usage.calls)} calls, {dollars(found.bill.cost)}" if found.bill else "no calls")
+    return "; ".join(parts)
 
 
-def _rate(rate: float | None) -> str:
-    return NOTHING if rate is None else f"{rate:.3f}"
+def agreed(found: LabelAgreement) -> str:
+    """Return the agreement of a judge with the labels: kappa, and what it is computed from."""
+    false, true = found.found + found.missed, found.accepted + found.refused
+    kappa = NOTHING if found.kappa is None else f"{found.kappa:.2f}"
+    counts = f"{found.found} of {false} false ones found, {found.refused} of {true} true ones called false"
+    return f"{kappa} on {found.statements} labelled statements ({counts})"
 
 
 def _notes(summaries: Sequence[SubjectSummary]) -> Iterator[str]:

@@ -10,7 +10,6 @@ from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.journal.checkpoints import by_step, step_of
 from pytest_crmeval.journal.history import PastTrial, asked, case_of
 from pytest_crmeval.report import costs as bills
-from pytest_crmeval.report.file_times import QUEUE, FileGround, assumed_solution, file_times
 from pytest_crmeval.report.loads import (
     OPINION,
     CaseSize,
@@ -24,7 +23,7 @@ from pytest_crmeval.report.loads import (
 )
 from pytest_crmeval.report.role_costs import STUDENT, LearnerRoles, assumed_roles
 from pytest_crmeval.report.tables import aligned
-from pytest_crmeval.report.usage_history import UsageHistory, load_of
+from pytest_crmeval.report.usage_history import QUEUE, FileGround, UsageHistory, assumed_solution, file_times, load_of
 
 Pricing = Callable[[Usage], float | None]
 Ground = Literal["played", "alike", "lent", "guessed", "judged", "unjudged", "unasked"] | FileGround
@@ -138,7 +137,14 @@ def lines(found: Estimate) -> Iterator[str]:
     whole = together(forecast.load for forecast in found.forecasts)
     cost = bills.together([forecast.cost for forecast in found.forecasts])
     yield f"total: about {bills.used(whole.usage)}, {cost}, {clock(found.elapsed())}"
-    yield from _unpriced([forecast for forecast in found.forecasts if forecast.cost is None])
+    missing = [forecast for forecast in found.forecasts if forecast.cost is None]
+    yield from bills.unpriced(forecast.subject for forecast in missing if not forecast.role)
+    learners: dict[str, list[str]] = {}
+    for forecast in missing:
+        if forecast.role:
+            learners.setdefault(forecast.subject.removesuffix(f": {forecast.role}"), []).append(forecast.role)
+    for subject, roles in learners.items():
+        yield from bills.unpriced_roles(subject, roles)
     for forecast in found.forecasts:
         yield f"{forecast.suite} × {forecast.subject}: {_grounds(forecast)}"
     grounds = {ground for forecast in found.forecasts for ground in forecast.grounds}
@@ -153,17 +159,6 @@ def lines(found: Estimate) -> Iterator[str]:
     caps = ", limited by crmeval_rates" if found.pace.caps else ""
     speed = f"time: {found.pace.at_once} at once{caps}; rate limits of the providers may make it longer"
     yield "cost: none, because calls are replayed" if found.pace.replayed else speed
-
-
-def _unpriced(missing: Sequence[Forecast]) -> Iterator[str]:
-    """Yield which prices are unknown; for learners, role by role."""
-    yield from bills.unpriced(forecast.subject for forecast in missing if not forecast.role)
-    learners: dict[str, list[str]] = {}
-    for forecast in missing:
-        if forecast.role:
-            learners.setdefault(forecast.subject.removesuffix(f": {forecast.role}"), []).append(forecast.role)
-    for subject, roles in learners.items():
-        yield from bills.unpriced_roles(subject, roles)
 
 
 def _file_forecast(
@@ -335,7 +330,7 @@ def _grounds(forecast: Forecast) -> str:
         "judged": "are estimated from earlier opinions",
         "unjudged": "are guessed",
         "unasked": "are guessed",
-        "file judged": "were judged before",
+        "file judged": "were run before",
         "files judged": "are estimated from the time per solution of other files",
         "file guessed": "are guessed",
     }

@@ -1,6 +1,6 @@
 """Every metric of a subject with its interval, taken from its trials."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
 
@@ -89,21 +89,42 @@ class _Taker:
         if self._only in _RATIOS:
             return {}
         observed = _with_units(scored)
+        steps = _taken(
+            observed,
+            lambda trial: (sum(turn.steps for turn in trial.turns), len(trial.turns)) if trial.turns else None,
+        )
         found = {
-            "steps_per_turn": self._mean(_taken(observed, _steps)),
+            "steps_per_turn": self._mean(steps),
             "latency_mean": self._mean(_taken(observed, lambda trial: (trial.seconds, 1))),
         }
         bills = [trial.bill for trial in played if trial.bill]
         if bills and all(bill.cost is not None for bill in bills):
-            found["cost_per_trial"] = self._mean(_taken(_with_units(played), _cost))
+            found["cost_per_trial"] = self._mean(
+                _taken(_with_units(played), lambda trial: ((trial.bill.cost if trial.bill else None) or 0.0, 1))
+            )
         if bills:
-            found["tokens_per_trial"] = self._mean(_taken(_with_units(played), _tokens))
+            found["tokens_per_trial"] = self._mean(
+                _taken(
+                    _with_units(played),
+                    lambda trial: (trial.bill.usage.input + trial.bill.usage.output if trial.bill else 0, 1),
+                )
+            )
         return found
 
     def latency(self, scored: Sequence[Trial]) -> dict[str, Figure]:
         """Return percentiles of the time that trials took."""
         ordered, units = sorted(trial.seconds for trial in scored), len({trial.unit for trial in scored})
-        return {f"latency_p{share}": self._percentile(ordered, share / 100, units) for share in PERCENTILES if ordered}
+        return {
+            f"latency_p{share}": _figure(
+                percentile(ordered, share / 100),
+                percentile_interval(ordered, share / 100, self._level, units),
+                "order statistics",
+                n=len(ordered),
+                units=units,
+            )
+            for share in PERCENTILES
+            if ordered
+        }
 
     def repeats(self, scored: Sequence[Trial]) -> dict[str, Figure | None]:
         """Return pass@k and pass^k over the cases with at least k trials; nothing if no case was tried twice."""
@@ -122,7 +143,8 @@ class _Taker:
     def tallies(self, trials: Sequence[Trial]) -> dict[str, Figure | None]:
         """Return figures of kinds of cases that count other things than trials; each thing counted is independent."""
         names = dict.fromkeys(name for trial in trials for name in trial.tallies)
-        sums = {name: _summed(trial.tallies[name] for trial in trials if name in trial.tallies) for name in names}
+        found = {name: [trial.tallies[name] for trial in trials if name in trial.tallies] for name in names}
+        sums = {name: (sum(hits for hits, _ in each), sum(of for _, of in each)) for name, each in found.items()}
         return {name: self._counted(*tally) for name, tally in sums.items()}
 
     def solved(self, trials: Sequence[Trial]) -> dict[str, Figure]:
@@ -149,10 +171,6 @@ class _Taker:
         low, high = spread(parts, self._level) or (None, None)
         interval = None if low is None or high is None else (max(0.0, low), high)  # none of these is negative
         return _figure(ratio(parts), interval, "normal", n=taken.n, units=len(parts))
-
-    def _percentile(self, ordered: Sequence[float], share: float, units: int) -> Figure:
-        interval = percentile_interval(ordered, share, self._level, units)
-        return _figure(percentile(ordered, share), interval, "order statistics", n=len(ordered), units=units)
 
 
 class _Exact(_Taker):
@@ -245,29 +263,12 @@ def _score_named(name: str) -> _Measured:
     return measure
 
 
-def _steps(trial: Trial) -> Part | None:
-    return (sum(turn.steps for turn in trial.turns), len(trial.turns)) if trial.turns else None
-
-
-def _cost(trial: Trial) -> Part:
-    return (trial.bill.cost or 0.0 if trial.bill else 0.0, 1)
-
-
-def _tokens(trial: Trial) -> Part:
-    return (trial.bill.usage.input + trial.bill.usage.output if trial.bill else 0, 1)
-
-
 def _calibration(scored: Sequence[Trial]) -> dict[str, Figure]:
     """Return the calibration error of stated confidences; it has no interval."""
     found = metrics_of([trial for trial in scored if trial.answer])
     if found.calibration_error is None or not found.confidences:
         return {}
     return {"calibration_error": Figure(value=found.calibration_error, n=found.confidences)}
-
-
-def _summed(tallies: Iterator[tuple[int, int]]) -> tuple[int, int]:
-    hits, of = zip(*tallies, strict=True)
-    return sum(hits), sum(of)
 
 
 _TURNS: Mapping[str, _Measured] = {

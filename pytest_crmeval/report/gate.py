@@ -119,15 +119,28 @@ class Gate:
         """Parse a gate."""
         reader = _Reader(text)
         suite = reader.must("a suite", SUITE)
-        subject = _subject(reader)
+        subject = ""
+        if reader.may(_OPENING) is not None:
+            subject = reader.must("a subject, or * for each", _NAME)
+            reader.must("a closing bracket", _CLOSING)
         reader.must("a dot", _DOT)
         metric = _metric(reader)
         if is_paired(metric) and reader.may(_NOT_WORSE) is not None:
             reader.must("the end", _END)
             return cls(text=text, suite=suite, subject=subject, metric=metric, comparison=NOT_WORSE, baseline=True)
-        comparison = reader.must(_comparisons(metric), _COMPARISON)
+        known = ", ".join(COMPARISONS)
+        expected = (
+            f"a comparison ({known}; {NOT_WORSE} than baseline is for metrics of single cases, such as pass_rate)"
+        )
+        if is_paired(metric):
+            expected = f"a comparison ({known}), or not worse than baseline,"
+        comparison = reader.must(expected, _COMPARISON)
         baseline = reader.may(_BASELINE) is not None
-        bound = _offset(reader) if baseline else _number(reader, metric)
+        if baseline:
+            sign = reader.may(_OFFSET)
+            bound = float(f"{sign}{reader.must('a number', _UNSIGNED)}") if sign else 0.0
+        else:
+            bound = _number(reader, metric)
         confidence = None if baseline or comparison == "==" or metric in _CERTAIN else _confidence(reader)
         is_bare = metric in TIMES and not baseline
         reader.must("a unit (ms, s, min) right after the number, or the end" if is_bare else "the end", _END)
@@ -159,14 +172,6 @@ _CERTAIN = frozenset({*COUNTS, *MONEY, "calibration_error"})
 """Metrics without an interval."""
 
 
-def _subject(reader: _Reader) -> str:
-    if reader.may(_OPENING) is None:
-        return ""
-    name = reader.must("a subject, or * for each", _NAME)
-    reader.must("a closing bracket", _CLOSING)
-    return name
-
-
 def _metric(reader: _Reader) -> str:
     """Read a metric; the error for a misspelt one suggests a similar name."""
     found = reader.may(_METRIC)
@@ -179,14 +184,6 @@ def _metric(reader: _Reader) -> str:
     return found
 
 
-def _comparisons(metric: str) -> str:
-    """Return the comparisons that a metric allows."""
-    known = ", ".join(COMPARISONS)
-    if is_paired(metric):
-        return f"a comparison ({known}), or not worse than baseline,"
-    return f"a comparison ({known}; {NOT_WORSE} than baseline is for metrics of single cases, such as pass_rate)"
-
-
 def _number(reader: _Reader, metric: str) -> float:
     written = reader.must("a number (0.5) or baseline", _NUMBER)
     number = float(written)
@@ -194,11 +191,6 @@ def _number(reader: _Reader, metric: str) -> float:
         raise reader.error("a share between 0 and 1", back=len(written))
     unit = reader.may(_UNIT) if metric in TIMES else None
     return number * _UNITS[unit] if unit else number
-
-
-def _offset(reader: _Reader) -> float:
-    sign = reader.may(_OFFSET)
-    return float(f"{sign}{reader.must('a number', _UNSIGNED)}") if sign else 0.0
 
 
 _UNSIGNED = re.compile(r"\d+(?:\.\d+)?")

@@ -13,7 +13,8 @@ from pytest_crmeval.journal.shard import listed
 from pytest_crmeval.report.compare import is_same, matched, pairs_of
 from pytest_crmeval.report.comparison import SIGNIFICANT
 from pytest_crmeval.report.figures import figures_of
-from pytest_crmeval.report.gate import ADDED_UP, COMPARISONS, COUNTS, EACH, MONEY, NOT_WORSE, TIMES, Gate, is_paired
+from pytest_crmeval.report.gate import ADDED_UP, COMPARISONS, COUNTS, EACH, MONEY, NOT_WORSE, Gate, is_paired
+from pytest_crmeval.report.numbers import beside, value_of
 from pytest_crmeval.report.paired import Difference, Pair, difference_of, false_alarm, fewest, holm
 from pytest_crmeval.report.report import Report, SubjectSummary, pooled, summary_of
 from pytest_crmeval.report.ruling import Ruling
@@ -28,7 +29,19 @@ def judge(gates: Sequence[Gate], report: Report, baseline: Report | None = None)
     """Evaluate gates on a report; a gate on several subjects has a ruling for each. An incomplete run can't pass."""
     scopes = [(gate, scope) for gate in gates for scope in _scopes(gate, report, baseline)]
     evaluations = [_GateEvaluation(gate, scope, report, baseline) for gate, scope in scopes]
-    return _corrected(evaluations, [each.ruling() for each in evaluations])
+    # Significance is corrected for the number of gates that test it; controls don't count.
+    rulings = [each.ruling() for each in evaluations]
+    tested = [ruling.p for ruling in rulings if ruling.p is not None and ruling.subject not in CONTROLS]
+    corrected = iter(holm(tested))
+    found = []
+    for evaluation, ruling in zip(evaluations, rulings, strict=True):
+        if ruling.p is None:
+            found.append(ruling)
+        elif ruling.subject in CONTROLS:
+            found.append(evaluation.decided(ruling, ruling.p, 1))
+        else:
+            found.append(evaluation.decided(ruling, next(corrected), len(tested)))
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +53,7 @@ class _Scope:
     """Empty: all together."""
     summaries: Sequence[SubjectSummary]
     strangers: Sequence[str] = ()
-    """Subjects that are not judged, because the baseline does not have them."""
+    """Subjects that are not compared, because the baseline does not have them."""
 
     def trials(self, report: Report) -> list[Trial]:
         """Return the trials of a report in this scope."""
@@ -115,13 +128,10 @@ class _GateEvaluation:
             return f"the run is incomplete: shard {listed(self._report.missing)} is missing"
         if self._summary.not_run:
             return f"{self._summary.not_run} of {self._summary.planned} cases were not run"
-        return self._no_baseline() if self._gate.baseline else ""
-
-    def _no_baseline(self) -> str:
-        """Return why the run can't be compared; empty if it can."""
-        if self._baseline is None:
+        if self._gate.baseline and self._baseline is None:
             return _NO_BASELINE
-        return "the baseline is this run itself" if is_same(self._report, self._baseline) else ""
+        is_itself = self._gate.baseline and self._baseline is not None and is_same(self._report, self._baseline)
+        return "the baseline is this run itself" if is_itself else ""
 
     def _figure(self, level: float, *, exact: bool = False) -> Figure | None:
         """Return the figure of the metric, with an interval of this level; None if there are no observations."""
@@ -144,7 +154,7 @@ class _GateEvaluation:
         """Compare a value with a bound."""
         gate = self._gate
         return replace(
-            self._ruling(text or f"{gate.metric} is {figure.value:.6g}{' s' * (gate.metric in TIMES)}"),
+            self._ruling(text or f"{gate.metric} is {beside(gate.metric, figure.value, bound)}"),
             holds=COMPARISONS[gate.comparison](figure.value, bound),
             value=figure.value,
             low=figure.low,
@@ -161,10 +171,12 @@ class _GateEvaluation:
         at_level = self._figure(level, exact=True)
         below = gate.comparison.startswith(">")
         end = (at_level.low if below else at_level.high) if at_level else None
+        value = value_of(gate.metric, figure.value)
         if end is None:
-            return self._ruling(f"{gate.metric} is {figure.value:.6g}, with too few trials for a confidence bound")
+            return self._ruling(f"{gate.metric} is {value}, with too few trials for a confidence bound")
         side = "at least" if below else "at most"
-        text = f"{gate.metric} is {figure.value:.6g}, and {side} {end:.6g} with {sure:.4g} confidence"
+        limit = beside(gate.metric, end, gate.bound)
+        text = f"{gate.metric} is {value}, and {side} {limit} with {100 * sure:.4g} % confidence"
         holds = COMPARISONS[gate.comparison](end, gate.bound)
         return replace(
             self._compared(figure, gate.bound, text),
@@ -187,7 +199,7 @@ class _GateEvaluation:
         return before, after
 
     def _beside_baseline(self) -> Ruling:
-        """Hold a value against that of the baseline, both over the cases that they share."""
+        """Compare a value with that of the baseline, both over the cases that they share."""
         gate = self._gate
         before, after = (self._taken(trials) for trials in self._paired())
         if before is None or after is None:
@@ -195,7 +207,8 @@ class _GateEvaluation:
         bound = round(before.value + gate.bound, 12)  # 0.8 - 0.1 is a little more than 0.7
         after = self._as_changed(after)
         cases = f"{after.units or after.n or 0} cases" if after.n else "the cases"
-        text = f"{gate.metric} is {after.value:.6g} and was {before.value:.6g}, over {cases} that both runs have"
+        now, was = beside(gate.metric, after.value, bound), value_of(gate.metric, before.value)
+        text = f"{gate.metric} is {now} and was {was}, over {cases} that both runs have"
         return self._compared(after, bound, f"{text}{self._strangers()}{self._caution()}")
 
     def _caution(self) -> str:
@@ -206,7 +219,7 @@ class _GateEvaluation:
         if chance <= SIGNIFICANT:
             return ""
         return (
-            f"; an unchanged agent breaches this gate in {chance:.0%} of runs with {len(self.pairs)} cases, "
+            f"; an unchanged agent breaches this gate in {100 * chance:.0f} % of runs with {len(self.pairs)} cases, "
             "so prefer 'not worse than baseline'"
         )
 
@@ -231,7 +244,7 @@ class _GateEvaluation:
     def _not_worse(self) -> Ruling:
         """Test whether the paired difference is below zero; significance is decided together with other gates.
 
-        Too few cases can't be significant: such a gate can't be judged, and does not hold.
+        Too few cases can't be significant: such a gate can't be evaluated, and does not hold.
         """
         if not self.pairs:
             return self._ruling(self._unpaired())
@@ -260,10 +273,10 @@ class _GateEvaluation:
             p=chance,
             holds=not worse,
             needed=0 if worse else to_find(self.pairs, 2 * SIGNIFICANT / tests),
-            explanation=f"{self._gate.metric} went from {was:.6g} to {now:.6g} over {cases} case{'s' * (cases != 1)} "
+            explanation=f"{self._gate.metric} went from {was:.3f} to {now:.3f} over {cases} case{'s' * (cases != 1)} "
             f"that both runs have{self._strangers()}: "
             f"{'' if worse else 'not '}significantly worse (p {equation(chance)}{by}); "
-            f"minimum detectable loss at 80 % power: {self._change.detectable:.2g}",
+            f"minimum detectable loss at 80 % power: {self._change.detectable:.3f}",
         )
 
     @cached_property
@@ -271,7 +284,7 @@ class _GateEvaluation:
         return difference_of(self.pairs, only_worse=True)
 
     def _strangers(self) -> str:
-        """Return the subjects that are not judged, because the baseline does not have them; empty if it has all."""
+        """Return the subjects that are not compared, because the baseline does not have them; empty if it has all."""
         return f", without {', '.join(self._scope.strangers)}, not in the baseline" if self._scope.strangers else ""
 
     @property
@@ -304,18 +317,3 @@ def _figure_of(
         value = getattr(summary, name)
         return None if value is None else Figure(value=value)
     return figures_of(trials, level, name, exact=exact).get(name)
-
-
-def _corrected(evaluations: Sequence[_GateEvaluation], rulings: Sequence[Ruling]) -> list[Ruling]:
-    """Decide who is significantly worse, corrected for the number of gates that test it; controls don't count."""
-    tested = [ruling.p for ruling in rulings if ruling.p is not None and ruling.subject not in CONTROLS]
-    corrected = iter(holm(tested))
-    found = []
-    for evaluation, ruling in zip(evaluations, rulings, strict=True):
-        if ruling.p is None:
-            found.append(ruling)
-        elif ruling.subject in CONTROLS:
-            found.append(evaluation.decided(ruling, ruling.p, 1))
-        else:
-            found.append(evaluation.decided(ruling, next(corrected), len(tested)))
-    return found

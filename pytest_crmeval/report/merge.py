@@ -39,7 +39,11 @@ def merge(sources: Sequence[Source], folder: Path, run: str, *, allowed: Sequenc
     draft = desk / run  # a level below the runs, where an incomplete journal is not found
     try:
         draft.mkdir(parents=True)
-        compose(draft / JOURNAL, _parts(sources, run, allowed), joined(sources))
+        parts: Parts = []
+        for source in sources:
+            first, *others = source.past.parts
+            parts += [(first, list(source.past.planned.values())), *((part, ()) for part in others)]
+        compose(draft / JOURNAL, [*parts, (_this_part(sources, run, allowed), ())], joined(sources))
         _copy_transcripts(sources, draft / TRANSCRIPTS)
         past = journal.read(draft / JOURNAL)  # the report is made from what is on disk
         report = reports.build(_facts(sources, past, run), past.trials, past.planned.values())
@@ -79,15 +83,6 @@ def _publish(draft: Path, folder: Path, run: str) -> None:
         raise
 
 
-def _parts(sources: Sequence[Source], run: str, allowed: Sequence[str]) -> Parts:
-    """Return all parts of all sources, and this one, which joins them."""
-    parts: Parts = []
-    for source in sources:
-        first, *others = source.past.parts
-        parts += [(first, list(source.past.planned.values())), *((part, ()) for part in others)]
-    return [*parts, (_this_part(sources, run, allowed), ())]
-
-
 def _this_part(sources: Sequence[Source], run: str, allowed: Sequence[str]) -> JsonObject:
     """Return the record of the merge, with the rules of the last source, so that the run can be resumed under them."""
     last: Mapping[str, Any] = sources[-1].past.parts[-1]
@@ -107,6 +102,10 @@ def _facts(sources: Sequence[Source], past: RunRecord, run: str) -> JsonObject:
     """Return the facts of the merged run."""
     known = [source.facts for source in sources]
     parts: Sequence[Mapping[str, Any]] = past.parts
+    # Where the sources were run with different versions, all of them.
+    noted = [facts["versions"] for facts in known if "versions" in facts]
+    ours = {"python": platform.python_version(), "pytest-crmeval": version("pytest-crmeval")}
+    names = dict.fromkeys(name for versions in noted or [ours] for name in versions)
     return {
         "id": run,
         "started": min(part["started"] for part in parts),
@@ -116,16 +115,10 @@ def _facts(sources: Sequence[Source], past: RunRecord, run: str) -> JsonObject:
         "datasets": datasets_of(past.planned.values()),
         **({"red": sorted(past.red)} if past.red else {}),
         "machine": _joined(str(facts["machine"]) for facts in known if "machine" in facts) or platform.platform(),
-        "versions": _versions(known),
+        "versions": {
+            name: _joined(str(versions[name]) for versions in noted or [ours] if name in versions) for name in names
+        },
     }
-
-
-def _versions(known: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return what the sources were run with; where they differ, all of it."""
-    noted = [facts["versions"] for facts in known if "versions" in facts]
-    ours = {"python": platform.python_version(), "pytest-crmeval": version("pytest-crmeval")}
-    names = dict.fromkeys(name for versions in noted or [ours] for name in versions)
-    return {name: _joined(str(versions[name]) for versions in noted or [ours] if name in versions) for name in names}
 
 
 def _joined(names: Iterator[str]) -> str:
@@ -138,9 +131,12 @@ def _copy_transcripts(sources: Sequence[Source], folder: Path) -> None:
     for source in sources:
         for key, trial in source.past.trials.items():
             if key in there and there[key] != trial:
-                _forget(folder, there[key])
+                # It was played again in a source that may not have its dialogue.
+                for name in ("", own_name(there[key].planned.case, there[key].planned.key)):
+                    path_of(folder, there[key], name=name).unlink(missing_ok=True)
         there |= source.past.trials
-        for path in _files(source.transcripts):
+        found = source.transcripts.rglob("[!.]*") if source.transcripts else ()
+        for path in sorted(path for path in found if path.is_file() and not path.is_symlink()):
             target = folder / path.relative_to(source.transcripts or path)
             target.parent.mkdir(parents=True, exist_ok=True)
             _link(path, target)
@@ -157,18 +153,6 @@ def _copy_results(sources: Sequence[Source], report: Report, folder: Path) -> No
                 target.parent.mkdir(parents=True, exist_ok=True)
                 if path.is_file():
                     _link(path, target.with_suffix(path.suffix))
-
-
-def _files(folder: Path | None) -> list[Path]:
-    """Return the files of a folder, without drafts of processes that died."""
-    found = folder.rglob("[!.]*") if folder else ()
-    return sorted(path for path in found if path.is_file() and not path.is_symlink())
-
-
-def _forget(folder: Path, trial: Trial) -> None:
-    """Remove the dialogue of a trial that was played again in a source that may not have its dialogue."""
-    for name in ("", own_name(trial.planned.case, trial.planned.key)):
-        path_of(folder, trial, name=name).unlink(missing_ok=True)
 
 
 def _link(source: Path, target: Path) -> None:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.journal.shard import Shard, agents_of, shard_of
 from pytest_crmeval.report.sources import Source
 
@@ -76,7 +75,10 @@ def _rules(sources: Sequence[Source]) -> Iterator[str]:
                 yield f"{name} in {first.name}: {before[name]}, in {source.name}: {after[name]}"
     specs: dict[str, tuple[set[str], str]] = {}
     for source in sources:
-        for subject, found in _specs(source).items():
+        specs_here: dict[str, set[str]] = {}
+        for planned in source.past.planned.values():
+            specs_here.setdefault(planned.subject, set()).add(planned.spec)
+        for subject, found in specs_here.items():
             known, where = specs.setdefault(subject, (found, source.name))
             if known != found:
                 yield f"{subject} is {_listed(known)} in {where}, and {_listed(found)} in {source.name}"
@@ -93,15 +95,13 @@ def _rules_of(source: Source) -> dict[str, str]:
     }
 
 
-def _specs(source: Source) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
-    for planned in source.past.planned.values():
-        found.setdefault(planned.subject, set()).add(planned.spec)
-    return found
-
-
 def _shards(sources: Sequence[Source]) -> Iterator[str]:
-    dealt = {source.name: _hands(source) for source in sources}
+    dealt = {
+        source.name: [
+            (agent, shard) for part in source.past.parts if (shard := shard_of(part)) for agent in agents_of(part)
+        ]
+        for source in sources
+    }
     whole, parts = [name for name in dealt if not dealt[name]], [name for name in dealt if dealt[name]]
     if whole and parts:
         yield f"{parts[0]} is shard {dealt[parts[0]][0][1]}, but {whole[0]} is not a shard"
@@ -118,11 +118,6 @@ def _shards(sources: Sequence[Source]) -> Iterator[str]:
             if other != name:
                 yield f"{other} and {name} are both shard {shard} of {agent}"
     yield from _wholes([source for source in sources if dealt[source.name]])
-
-
-def _hands(source: Source) -> list[tuple[str, Shard]]:
-    """Return whose shards a run is; nothing if it is no shard."""
-    return [(agent, shard) for part in source.past.parts if (shard := shard_of(part)) for agent in agents_of(part)]
 
 
 def _wholes(sources: Sequence[Source]) -> Iterator[str]:
@@ -154,10 +149,11 @@ def _partly_played(sources: Sequence[Source]) -> Iterator[str]:
 def _lacking(source: Source) -> str:
     """Return a test of which a run has not planned all cases of its shard; empty if there is none."""
     dealt: dict[tuple[str, str], dict[Shard, int]] = {}
-    for part in source.past.parts:
+    parts: Sequence[Mapping[str, Any]] = source.past.parts
+    for part in parts:
         if shard := shard_of(part):
-            for test, mine in _hand(part).items():
-                for agent, count in mine.items():
+            for test, about in part["shard"].get("tests", {}).items():
+                for agent, count in about.get("mine", {}).items():
                     dealt.setdefault((test, agent), {})[shard] = count
     for (test, agent), shards in dealt.items():
         planned = source.past.planned.values()
@@ -167,32 +163,24 @@ def _lacking(source: Source) -> str:
     return ""
 
 
-def _hand(part: Mapping[str, Any]) -> Mapping[str, Mapping[str, int]]:
-    """Return how many cases of each test a part was dealt, by agent."""
-    return {test: about.get("mine", {}) for test, about in part["shard"].get("tests", {}).items()}
-
-
 def _contents(sources: Sequence[Source]) -> Iterator[str]:
     known: dict[tuple[str, str, str], tuple[set[str], str]] = {}
     for source in sources:
         found: dict[tuple[str, str, str], set[str]] = {}
         for planned in source.past.planned.values():
-            found.setdefault(_place(planned), set()).add(planned.fingerprint)
+            # Two tests may have different cases with the same id.
+            place = (planned.key.partition("[")[0], planned.suite, planned.case)
+            found.setdefault(place, set()).add(planned.fingerprint)
         for place, prints in found.items():
             before, where = known.setdefault(place, (prints, source.name))
             if before != prints:
                 _, suite, case = place
                 yield f"the case {case!r} of {suite} differs between {where} and {source.name}"
-    yield from _datasets(sources)
-
-
-def _datasets(sources: Sequence[Source]) -> Iterator[str]:
-    """Yield the tests whose cases, in any shard, changed between the shards."""
-    known: dict[str, tuple[Any, str]] = {}
+    contents: dict[str, tuple[Any, str]] = {}
     for source in sources:
         for test, content in _tests(source, "content").items():
-            before, where = known.setdefault(test, (content, source.name))
-            if before != content:
+            earlier, where = contents.setdefault(test, (content, source.name))
+            if earlier != content:
                 yield f"the cases of {test} differ between {where} and {source.name}"
 
 
@@ -204,7 +192,7 @@ def _outcomes(sources: Sequence[Source]) -> Iterator[str]:
             before = other.past.trials[key]
             if before.planned.same_as(trial.planned) and before != trial:  # a different case or agent is reported above
                 verdicts = f"{before.verdict} in {other.name}, {trial.verdict} in {source.name}"
-                yield f"{key} has different results in two runs: {verdicts}"
+                yield f"{key} was played in two runs: {verdicts}"
 
 
 def _tests(source: Source, fact: str) -> dict[str, Any]:
@@ -224,11 +212,6 @@ def _narrowed(source: Source) -> str:
 def _shard_facts(source: Source) -> list[Mapping[str, Any]]:
     parts: Sequence[Mapping[str, Any]] = source.past.parts
     return [part["shard"] for part in parts if "shard" in part]
-
-
-def _place(planned: PlannedCase) -> tuple[str, str, str]:
-    """Return the identity of a case for all subjects; two tests may have different cases with the same id."""
-    return planned.key.partition("[")[0], planned.suite, planned.case
 
 
 def _listed(names: Any) -> str:  # noqa: ANN401 (JSON enters here)

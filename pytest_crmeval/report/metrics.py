@@ -130,7 +130,16 @@ def breakdown_of(trials: Iterable[Trial]) -> Breakdown:
         _labelled(counted, lambda labels: [labels.category]),
         _labelled(counted, lambda labels: labels.tags),
         _labelled(counted, lambda labels: [labels.split]),
-        {tool: _tool_group(*found) for tool, found in sorted(groups.items())},
+        {
+            tool: Group(
+                turns=len(turns),
+                turn_success_interval=_interval(
+                    (unit, turn.passed, 1) for unit, turn in zip(units, turns, strict=True)
+                ),
+                **_successes(turns),
+            )
+            for tool, (units, turns) in sorted(groups.items())
+        },
     )
     return {kind: groups for kind, groups in zip(KINDS, found, strict=True) if groups}
 
@@ -194,14 +203,6 @@ def _group(trials: Sequence[_Counted]) -> Group:
         tool_success=sum([trial.turns_called for trial in trials]) / turns if turns else None,
         reply_success=sum([trial.turns_replied for trial in trials]) / turns if turns else None,
         turn_success_interval=_interval(held),
-    )
-
-
-def _tool_group(units: Sequence[str], turns: Sequence[TurnOutcome]) -> Group:
-    return Group(
-        turns=len(turns),
-        turn_success_interval=_interval((unit, turn.passed, 1) for unit, turn in zip(units, turns, strict=True)),
-        **_successes(turns),
     )
 
 

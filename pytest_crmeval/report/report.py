@@ -18,7 +18,7 @@ from pytest_crmeval.journal.checkpoints import CheckpointFigures, by_step, curve
 from pytest_crmeval.journal.figures import Counts, Figure, Figures
 from pytest_crmeval.journal.shard import is_merged, missing_shards
 from pytest_crmeval.report.comparison import Comparison
-from pytest_crmeval.report.judge_agreement import Agreement, agreement_of
+from pytest_crmeval.report.judge_figures import JudgeFigures, judge_figures
 from pytest_crmeval.report.learning_curve import Learning
 from pytest_crmeval.report.metrics import Breakdown, Metrics, breakdown_of, metrics_of
 from pytest_crmeval.report.outliers import Outlier, Reason, dearest, reasons_of, slowest
@@ -43,7 +43,7 @@ class SubjectSummary(Counts, frozen=True, kw_only=True):
     """The same by complexity, category, tag and tool."""
     bill: Bill | None = None
     """Usage and cost of its trials, without the judge; None if it called no model."""
-    judge: Agreement | None = None
+    judge: JudgeFigures | None = None
     """Grades of the judge, and its agreement with the scorers; None without a judge."""
     replayed: int = 0
     """Trials whose model calls were replayed from a cassette."""
@@ -214,7 +214,7 @@ def summary_of(suite: str, subject: str, trials: Sequence[Trial], not_run: int) 
         metrics=metrics_of(trials),
         by=breakdown_of(trials),
         bill=total(trial.bill for trial in trials),
-        judge=agreement_of(trials),
+        judge=judge_figures(trials),
         replayed=sum(trial.bill is not None and trial.bill.replayed for trial in trials),
         notes=dict(sorted(Counter(chain.from_iterable(notes)).items())),
         slowest=slowest(trials),

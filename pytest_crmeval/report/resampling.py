@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 from pytest_crmeval.domain.interval import Interval, Part
 
@@ -30,7 +30,7 @@ def _ratio_interval(parts: tuple[Part, ...], level: float) -> Interval:
 
     result = bootstrap(
         (hits, sizes),
-        _ratio,
+        lambda hits, sizes, axis=-1: hits.sum(axis=axis) / sizes.sum(axis=axis),
         paired=True,
         vectorized=True,
         n_resamples=RESAMPLES,
@@ -66,7 +66,7 @@ def sign_permutation(differences: Sequence[float], side: Side = "two-sided") -> 
 
     result = permutation_test(
         (found,),
-        _mean,
+        lambda values, axis=-1: values.mean(axis=axis),
         permutation_type="samples",
         alternative=side,
         vectorized=True,
@@ -75,11 +75,3 @@ def sign_permutation(differences: Sequence[float], side: Side = "two-sided") -> 
         rng=SEED,
     )
     return min(1.0, float(result.pvalue))
-
-
-def _ratio(hits: Any, sizes: Any, axis: int = -1) -> Any:  # noqa: ANN401 (arrays)
-    return hits.sum(axis=axis) / sizes.sum(axis=axis)
-
-
-def _mean(values: Any, axis: int = -1) -> Any:  # noqa: ANN401 (arrays)
-    return values.mean(axis=axis)

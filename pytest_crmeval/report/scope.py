@@ -1,10 +1,10 @@
 """The scope of a run: which suites and agents it was asked for, and which cases it skipped."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from pytest_crmeval.domain.json import Json, JsonObject
+from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.journal.shard import agents_of, objects, shard_of
 
 LeftOut = Mapping[str, Mapping[str, int]]
@@ -29,7 +29,14 @@ def left_out_of(run: JsonObject) -> LeftOut:
     found: dict[tuple[str, ...], Counter[tuple[str, str]]] = {}
     for part in _played(run):
         whose = (str(shard_of(part)), *sorted(agents_of(part)))
-        found[whose] = found.get(whose, Counter()) | Counter(dict(_left_out(part.get("left_out"))))
+        stored = part.get("left_out")
+        skipped = {
+            (suite, why): count
+            for suite, reasons in (stored.items() if isinstance(stored, Mapping) else ())
+            for why, count in (reasons.items() if isinstance(reasons, Mapping) else ())
+            if isinstance(count, int)
+        }
+        found[whose] = found.get(whose, Counter()) | Counter(skipped)
     whole: dict[str, dict[str, int]] = {}
     for (suite, why), count in sum(found.values(), Counter[tuple[str, str]]()).items():
         whole.setdefault(suite, {})[why] = count
@@ -45,13 +52,6 @@ def awaits_plugins(run: JsonObject) -> bool:
 def by_reason(left_out: LeftOut) -> Mapping[str, int]:
     """Return why cases are skipped, and how many, over all suites."""
     return sum(map(Counter, left_out.values()), Counter[str]())
-
-
-def _left_out(stored: Json) -> Iterator[tuple[tuple[str, str], int]]:
-    for suite, reasons in stored.items() if isinstance(stored, Mapping) else ():
-        for why, count in reasons.items() if isinstance(reasons, Mapping) else ():
-            if isinstance(count, int):
-                yield (suite, why), count
 
 
 def _played(run: JsonObject) -> Sequence[JsonObject]:

@@ -8,7 +8,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.journal import reader as journal
 from pytest_crmeval.journal.places import journal_beside, place_of, report_beside
 from pytest_crmeval.journal.reader import RunRecord
@@ -95,20 +94,17 @@ def _reported(name: str, path: Path) -> Source:
     parts = facts.get("parts")
     if not isinstance(parts, list) or not parts or not all(isinstance(part, dict) for part in parts):
         raise SourceError(f"{path}: not the report of a run: it has no parts")
+    # A report has the position at which a learner played a case, not the planned order.
+    ordered = sorted(report.trials, key=lambda trial: trial.lesson.position if trial.lesson else 0)
     past = RunRecord(
         parts=parts,
-        planned={trial.planned.key: trial.planned for trial in sorted(report.trials, key=_place)},
+        planned={trial.planned.key: trial.planned for trial in ordered},
         trials=trials,
         red=set(facts.get("red", ())),
         spent=float(spent),
     )
     digest = sha256(json.dumps(report.to_dict(), sort_keys=True).encode()).hexdigest()
     return Source(name=name, past=past, facts=facts, transcripts=None, digest=digest)
-
-
-def _place(trial: Trial) -> int:
-    """Return the position at which a learner played a case; a report does not have the planned order."""
-    return trial.lesson.position if trial.lesson else 0
 
 
 def _document(path: Path) -> dict[str, Any]:

@@ -38,7 +38,18 @@ def difference(expected: bytes, found: bytes, comparison: OutputComparison) -> s
     """Return the first difference: line, word, what was expected and what was found; empty if there is none."""
     if comparison.mode is Compare.EXACT:
         return _in_lines(_lines(expected), _lines(found))
-    return _in_words(expected, found, comparison)
+    right, given = expected.split(), found.split()
+    if right == given:
+        return ""
+    place = _first(right, given, lambda one, other: same_word(one, other, comparison))
+    if place is None:
+        return ""
+    if place >= len(given):
+        words = f"{len(given)} of {len(right)} words"
+        return f"the output ends after {words}: expected {_shown(right[place])}"
+    if place >= len(right):
+        return f"{_place(found, place)}: expected the end, found {_shown(given[place])}"
+    return f"{_place(found, place)}: expected {_shown(right[place])}, found {_shown(given[place])}"
 
 
 def value_difference(accepted: str, found: object, tolerance: float | None) -> str:
@@ -61,21 +72,6 @@ def _same_value(right: object, found: object, tolerance: float) -> bool:
     if isinstance(right, float) and isinstance(found, int | float):
         return isfinite(right) and isfinite(found) and abs(right - found) <= tolerance * max(1.0, abs(right))
     return False
-
-
-def _in_words(expected: bytes, found: bytes, comparison: OutputComparison) -> str:
-    right, given = expected.split(), found.split()
-    if right == given:
-        return ""
-    place = _first(right, given, lambda one, other: same_word(one, other, comparison))
-    if place is None:
-        return ""
-    if place >= len(given):
-        words = f"{len(given)} of {len(right)} words"
-        return f"the output ends after {words}: expected {_shown(right[place])}"
-    if place >= len(right):
-        return f"{_place(found, place)}: expected the end, found {_shown(given[place])}"
-    return f"{_place(found, place)}: expected {_shown(right[place])}, found {_shown(given[place])}"
 
 
 def _in_lines(right: Sequence[bytes], given: Sequence[bytes]) -> str:

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from pytest_crmeval.domain.file_outcome import FileOutcome
-from pytest_crmeval.domain.judgement import Grade, Judgement
+from pytest_crmeval.domain.judgement import Answer, Grade, Judgement, Statement, StatementAnswer
 from pytest_crmeval.domain.score import Score, Verdict
 from pytest_crmeval.domain.trial import Labels, Trial
 from pytest_crmeval.render import page as pages
@@ -29,7 +29,10 @@ def hostile() -> Trial:
         verdict=Verdict.FAILED,
         scores=failed_scores(f"turn 1: {EVIL}", f"{EVIL} expected '{EVIL}', actual '{EVIL}'", f"x missing: {EVIL}"),
         labels=Labels(complexity=EVIL, category=EVIL, tags=(EVIL,), split=EVIL),
-        judgement=Judgement(grades=(Grade(goal=0.0, process=0.5, reason=EVIL),)),
+        judgement=Judgement(
+            grades=(Grade(answers=(StatementAnswer(answer=Answer.FALSE, reason=EVIL),)),),
+            statements=(Statement(turn=1, quote=EVIL),),
+        ),
         notes=(EVIL,),
         transcript=dialogue_of(EVIL, value=[{EVIL: EVIL, "other": EVIL}]),
     )
@@ -91,7 +94,7 @@ def opened(page: Page) -> Page:
     return page
 
 
-def test_the_page_opens_from_the_disk_and_asks_nobody_anything(shown: Path, open_page: Open) -> None:
+def test_page_opens_from_disk_without_any_request(shown: Path, open_page: Open) -> None:
     """No errors in the console either, which the fixture looks for; and all sections are there."""
     page = open_page(shown)
     headings = page.locator("main h2").all_inner_texts()

@@ -135,7 +135,7 @@ def test_value_of_another_type_is_handled(caller: Caller, argument: str, kind: s
 
 
 @pytest.mark.parametrize("arguments", [None, [], "name", 7, ["name", "email"], {7: "x"}, {None: None}])
-def test_arguments_that_are_no_object(caller: Caller, arguments: Any) -> None:  # noqa: ANN401 (that is the point)
+def test_arguments_that_are_not_an_object(caller: Caller, arguments: Any) -> None:  # noqa: ANN401 (that is the point)
     """A model's JSON may be anything."""
     result = caller.crm.call(ToolCall(tool="create_new_client", arguments=arguments))
 

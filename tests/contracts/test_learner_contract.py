@@ -83,9 +83,7 @@ def heard(server: Loopback) -> str:
 
 
 @pytest.mark.usefixtures("given_server")
-def test_no_role_is_told_what_it_must_not_know(
-    project: Callable[..., pytest.Pytester], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_role_sees_the_answer_key(project: Callable[..., pytest.Pytester], monkeypatch: pytest.MonkeyPatch) -> None:
     """Over all requests of all roles, in conversations of all sorts; and a leak would be found."""
     records = bundled(4)
     with Loopback(clueless) as server:
@@ -104,7 +102,7 @@ def test_no_role_is_told_what_it_must_not_know(
     assert unsaid[0] in leaked(told, secrets, known)
 
 
-def test_who_learns_has_no_way_to_the_answer_key() -> None:
+def test_learning_session_has_no_access_to_the_answer_key() -> None:
     """Whatever a session is given is named here; a new name is a decision."""
     from pytest_crmeval.agents import learner
 

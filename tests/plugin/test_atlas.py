@@ -50,7 +50,7 @@ def test_agent_with_a_playbook_learns_from_its_training_cases(
 
     result.stdout.fnmatch_lines(
         [
-            "crmeval ahead: *a learner plays 8 one after the other, then 4 with what it has learnt",
+            "crmeval ahead: *a learning agent plays 8 in order, then 4 with what it has learned",
             "learning of atlas*: 0.500 (2/4, * in 1-4, then 1.000 (4/4, * in 5-8; reviews: approved 6, corrected 2; *",
             "held out: 1.000 (4/4, * with the frozen playbook, 0.000 (0/4, * without (openai:small*); 4 passed only *",
         ]
@@ -103,7 +103,9 @@ def test_the_playbook_can_be_read_after_the_run(
     assert (4, 2) == (learner["playbook"]["played"], len(learner["playbook"]["practices"]))
 
 
-def test_a_run_in_which_nobody_learns_has_nothing_to_show(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_atlas_command_without_a_learning_agent_explains_how_to_learn(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
     """It is told how one would."""
     path = project(stream(1))
     path.runpytest("-p", "no:xdist", "--crmeval-run", "dull")
@@ -226,7 +228,7 @@ def test_a_learner_plays_a_conversation_for_one_test(project: Project, providers
     (path.path / "test_again.py").write_text((path.path / "test_crm.py").read_text(encoding="utf-8"), encoding="utf-8")
     result = path.runpytest(*A, "-p", "no:xdist")
 
-    assert "two tests play c00: the second time it would know it" in result.stdout.str() + result.stderr.str()
+    assert "two tests play c00: the second time, it would know the" in result.stdout.str() + result.stderr.str()
     assert [] == server.seen
 
 
@@ -247,7 +249,7 @@ def test_a_learner_is_not_given_to_every_worker(project: Project, providers: Pro
     providers(answer_by_role)
     result = project(stream(2)).runpytest(*A, "-n", "1", "--dist", "each")
 
-    assert "plays each case once: choose another --dist" in result.stdout.str() + result.stderr.str()
+    assert "plays each case only once; choose another --dist" in result.stdout.str() + result.stderr.str()
 
 
 def estimated(result: pytest.RunResult) -> dict[str, list[str]]:
@@ -256,7 +258,7 @@ def estimated(result: pytest.RunResult) -> dict[str, list[str]]:
     return {role: cells for _, _, role, *cells in rows}
 
 
-def test_an_estimate_knows_every_role(project: Project, providers: Providers) -> None:
+def test_estimate_includes_every_role(project: Project, providers: Providers) -> None:
     """Guessed at first, each at its own price; then as it was. What is held out is played by the student alone."""
     server = providers(answer_by_role)
     path, estimate = project(stream(2, 1)), (*A, "-p", "no:xdist", "--crmeval-estimate")

@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -13,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.atlas_models import RULE, answer_by_role, roles_in, shown, stream
+from tests.forkserver import ForkedProcess, start
 from tests.plugin.test_atlas import ATLAS, A, B, trials_of
-from tests.postgres.processes import eventually
+from tests.postgres.processes import eventually, workers_of
 from tests.projects import report_of
 from tests.providers.answers import Answer, Say, Status
 from tests.providers.loopback import Loopback, Seen
@@ -66,8 +66,8 @@ def test_learner_is_refused_where_a_fixture_has_to_play_its_conversations(
     result = path.runpytest(*A, *xdist)
 
     assert result.ret in {pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR}
-    told = [line for line in (*result.outlines, *result.errlines) if "learns from its conversations" in line]
-    assert any("can't be played ahead: the fixture 'mine' of conftest.py" in line for line in told)
+    output = [line for line in (*result.outlines, *result.errlines) if "learns from its conversations" in line]
+    assert any("does not allow that: the fixture 'mine' of conftest.py" in line for line in output)
     assert [] == server.seen
 
 
@@ -91,7 +91,7 @@ class Killing:
 
     def __init__(self, firm: str) -> None:
         self._firm = firm
-        self.victim: subprocess.Popen[bytes] | None = None
+        self.victim: subprocess.Popen[bytes] | ForkedProcess | None = None
         self.ready = threading.Event()
 
     def __call__(self, seen: Seen) -> Answer:
@@ -110,8 +110,9 @@ def test_a_killed_run_goes_on_where_it_was(project: Project, providers: Provider
     brain = Killing("Firm4 Ltd")
     server = providers(brain)
     path = project(stream(6))
-    command = [sys.executable, "-m", "pytest", *A, "-p", "no:xdist", "--crmeval-run", "mine", "-q"]
-    brain.victim = victim = subprocess.Popen(command, cwd=path.path, stdout=subprocess.DEVNULL)
+    command = ["-m", "pytest", *A, "-p", "no:xdist", "--crmeval-run", "mine", "-q"]
+    with (path.path / "output.txt").open("wb") as output:
+        brain.victim = victim = start(command, folder=path.path, output=output)
     brain.ready.set()
     assert -signal.SIGKILL == victim.wait(SOON)
     assert list("0123") == learned(server)
@@ -131,9 +132,9 @@ def test_a_killed_run_goes_on_where_it_was(project: Project, providers: Provider
 class Sniping:
     """Models that kill a worker while the fourth is played, and the first three have been reported."""
 
-    def __init__(self, told: Path) -> None:
-        self._told = told
-        self.run: subprocess.Popen[bytes] | None = None
+    def __init__(self, output: Path) -> None:
+        self._output = output
+        self.run: subprocess.Popen[bytes] | ForkedProcess | None = None
         self.ready = threading.Event()
 
     def __call__(self, seen: Seen) -> Answer:
@@ -141,30 +142,20 @@ class Sniping:
         if self.run and seen.tools == ("reward",) and "Firm3 Ltd" in seen.last_user_text:
             assert self.ready.wait(SOON)
             run, self.run = self.run, None
-            eventually(lambda: "[ 50%]" in self._told.read_text(encoding="utf-8"), "three of six are reported")
+            eventually(lambda: "[ 50%]" in self._output.read_text(encoding="utf-8"), "three of six are reported")
             os.kill(workers_of(run.pid)[-1], signal.SIGKILL)
         return answer_by_role(seen)
 
 
-def workers_of(pid: int) -> list[int]:
-    """Return the processes that xdist has started."""
-    found = [path.read_text(encoding="utf-8").split() for path in Path(f"/proc/{pid}/task").glob("*/children")]
-    children = sorted(int(child) for each in found for child in each)
-    return [child for child in children if b"\0-c\0" in Path(f"/proc/{child}/cmdline").read_bytes()]
-
-
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="workers are found in /proc")
 def test_a_worker_that_is_killed_does_not_disturb_the_order(project: Project, providers: Providers) -> None:
     """The learner's conversation is played again, once, and then comes the next, in the order of the dataset."""
     path = project(stream(6))
-    brain = Sniping(path.path / "told.txt")
+    brain = Sniping(path.path / "output.txt")
     server = providers(brain)
-    command = [sys.executable, "-m", "pytest", *A, "-n", "2", "--crmeval-inflight", "1", "-v"]
-    with (
-        (path.path / "told.txt").open("wb") as told,
-        subprocess.Popen(command, cwd=path.path, stdout=told) as run,
-    ):
-        brain.run = run
+    command = ["-m", "pytest", *A, "-n", "2", "--crmeval-inflight", "1", "-v"]
+    with (path.path / "output.txt").open("wb") as output:
+        brain.run = run = start(command, folder=path.path, output=output)
         brain.ready.set()
         try:
             run.wait(SOON)
@@ -173,7 +164,7 @@ def test_a_worker_that_is_killed_does_not_disturb_the_order(project: Project, pr
     found = report_of(path.path)["trials"]
     trials = sorted((each for each in found if "learning" in each), key=lambda each: int(each["learning"]["position"]))
 
-    assert "crashed while running" in (path.path / "told.txt").read_text(encoding="utf-8")
+    assert "crashed while running" in (path.path / "output.txt").read_text(encoding="utf-8")
     assert [] == [each["case"] for each in found if each["verdict"] == "errored"]
     assert [(case, number) for number, case in enumerate(IN_ORDER, start=1)] == [
         (trial["case"], trial["learning"]["position"]) for trial in trials
@@ -181,7 +172,7 @@ def test_a_worker_that_is_killed_does_not_disturb_the_order(project: Project, pr
     assert list("012345") == learned(server)
 
 
-def test_what_errored_is_played_late_and_that_is_told(project: Project, providers: Providers) -> None:
+def test_errored_conversation_is_played_later_and_reported_as_late(project: Project, providers: Providers) -> None:
     """With the playbook as it is then; what is held out was measured before, and is not paid for again."""
     broken = ["Firm1 Ltd"]
 
@@ -208,7 +199,7 @@ def test_what_errored_is_played_late_and_that_is_told(project: Project, provider
 
 
 def test_a_learner_that_fails_to_learn_tells_so(project: Project, providers: Providers) -> None:
-    """The conversation was played, and counts; that nothing was learnt from it is on the report."""
+    """The conversation was played, and counts; that nothing was learned from it is on the report."""
 
     def mumbling(seen: Seen) -> Answer:
         return Say("Well done, all of you!") if seen.tools == ("revise",) else answer_by_role(seen)
@@ -218,7 +209,7 @@ def test_a_learner_that_fails_to_learn_tells_so(project: Project, providers: Pro
     result = path.runpytest(*A, "-p", "no:xdist")
 
     result.assert_outcomes(failed=2)
-    result.stdout.fnmatch_lines(["note: atlas*: nothing was learnt: it calls 0 tools and not revise alone*(2 trials)"])
+    result.stdout.fnmatch_lines(["note: atlas*: nothing was learned: it calls 0 tools and not revise alone*(2 trials)"])
     (summary,) = report_of(path.path)["results"]
     assert 0 == summary["learning"]["counts"]["added"]
 
@@ -285,14 +276,15 @@ class Striking:
         assert self._struck.wait(SOON)
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="workers are found in /proc")
 def test_cases_of_a_killed_worker_do_not_wait_for_the_learner(project: Project, providers: Providers) -> None:
     """Items of a dead worker are queued behind the slow items of the learner; idle slots play the cases earlier."""
     path = project(stream(6))
     brain = Striking()
     providers(brain)
-    command = [sys.executable, "-m", "pytest", *A, "--crmeval-agent", "openai:n", "-n", "1", "--crmeval-inflight", "4"]
-    with subprocess.Popen(command, cwd=path.path, stdout=subprocess.DEVNULL) as run:
+    command = ["-m", "pytest", *A, "--crmeval-agent", "openai:n", "-n", "1", "--crmeval-inflight", "4"]
+    with (path.path / "output.txt").open("wb") as output:
+        run = start(command, folder=path.path, output=output)
         brain.pid.set_result(run.pid)
         try:
             run.wait(2 * SOON)

@@ -194,7 +194,7 @@ def test_a_bad_spec_is_refused_before_anything_is_started(project: Project, prov
     result.stderr.fnmatch_lines(["*unknown parameter 'temprature'; known: api, base_url*"])
 
 
-def test_the_agent_is_told_our_prompt_and_nothing_of_the_answer_key(project: Project, providers: Providers) -> None:
+def test_model_gets_the_prompt_and_nothing_of_the_answer_key(project: Project, providers: Providers) -> None:
     """What is sent is the prompt, the tools and the dialogue."""
     server = providers()
     pytester = project([case("one", tags=["canary-tag"], workflow_category="canary-category")])

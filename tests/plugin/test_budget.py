@@ -113,9 +113,13 @@ def test_a_budget_that_is_not_reached_changes_nothing(project: Project, provider
 
 
 @pytest.mark.parametrize(
-    ("rate", "told"), [("openai:* 600rpm 90000tpm", "openai:[*] 600rpm 90000tpm"), ("openai:n 1rpm", "none of *")]
+    ("rate", "told"),
+    [
+        ("openai:* 600rpm 90000tpm", "openai:[*] 600rpm 90000tpm"),
+        ("openai:n 1rpm", "no limit in crmeval_rates applies to *"),
+    ],
 )
-def test_the_rates_that_hold_are_told(project: Project, providers: Providers, rate: str, told: str) -> None:
+def test_header_shows_the_rate_limits_that_apply(project: Project, providers: Providers, rate: str, told: str) -> None:
     """A cap for a misspelt model would hold nothing up."""
     providers()
 
@@ -125,7 +129,7 @@ def test_the_rates_that_hold_are_told(project: Project, providers: Providers, ra
 
 
 @pytest.mark.parametrize("budget", ["0", "-1", "nan", "inf", "five", ""])
-def test_what_is_no_budget_is_refused(project: Project, budget: str) -> None:
+def test_invalid_budget_is_refused(project: Project, budget: str) -> None:
     """Nothing is started."""
     result = project().runpytest("--crmeval-budget", budget)
 
@@ -144,7 +148,7 @@ def test_a_budget_for_a_model_without_a_price_is_refused(project: Project, provi
     assert [] == server.seen
 
 
-def test_who_asks_no_model_is_not_held_up(project: Project) -> None:
+def test_agent_without_a_model_ignores_the_budget(project: Project) -> None:
     """The oracle costs nothing."""
     result = project().runpytest("--crmeval-budget", "0.01")
 

@@ -111,7 +111,7 @@ def test_who_plays_rightly_passes_in_every_dialect_and_is_replayed_without_a_ser
     assert [] == server.seen
 
 
-def test_a_dialogue_that_is_told_otherwise_is_answered_by_nobody(script: Script) -> None:
+def test_scripted_server_rejects_a_different_dialogue(script: Script) -> None:
     """The server plays from a script, not by ear: that all pass says something about what it was shown."""
     brain, opening = scripted_brain(script), opening_of(sample()[0])
 

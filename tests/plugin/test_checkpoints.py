@@ -47,8 +47,8 @@ def test_one_item_per_file_and_the_checkpoint_is_who_is_evaluated(judging: Made,
     result.stdout.fnmatch_lines_random(["*test_solutions?checkpoint-49-s?*", "crmeval server: none was needed"])
     result.stdout.fnmatch_lines(
         [
-            "suite * checkpoint * step  files  solved  judged  ungradable  pass@1 * 95 %  of all",
-            "checkpoints  checkpoint-9 * 9 * 1 * 1 * 2 * 0   0.500  0.095-0.905   0.500",
+            "suite * checkpoint * step  files  solved  graded  ungradable  pass@1 * 95 % interval  of all",
+            "checkpoints  checkpoint-9 * 9 * 1 * 1 * 2 * 0   0.500  0.095 to 0.905   0.500",
             "checkpoints  checkpoint-49 * 49 *",
             "checkpoints  checkpoint-100 * 100 *",
             "best checkpoint of checkpoints: checkpoint-9 (pass@1 0.500, 2 problems)",
@@ -58,7 +58,7 @@ def test_one_item_per_file_and_the_checkpoint_is_who_is_evaluated(judging: Made,
     assert ["checkpoint-9", "checkpoint-49", "checkpoint-100"] == list(summaries(pytester))
 
 
-def test_every_line_is_told_with_its_verdict_or_why_it_has_none(judging: Made, snapshot: SnapshotAssertion) -> None:
+def test_every_line_is_reported_with_its_verdict_or_why_it_has_none(judging: Made, snapshot: SnapshotAssertion) -> None:
     """In JSON lines and in text, in the report by count; what can't be judged is neither wrong nor dropped."""
     pytester = judging({"checkpoint-49/s": EVERY_KIND})
 
@@ -98,7 +98,7 @@ def test_results_are_where_scripts_look_for_them_in_the_order_of_steps(judging: 
     batch = json.loads((folder / "batch_eval_results.json").read_text(encoding="utf-8"))
     told = [(each["checkpoint"], each["success"], each["solved"], each["judged"]) for each in batch["results"]]
     assert [("checkpoint-9", False, 0, 0), ("checkpoint-100", True, 1, 1), ("odd", False, 0, 0)] == told
-    assert "no solution can be judged: the file is empty" in batch["results"][2]["error"]
+    assert "no solution can be graded: the file is empty" in batch["results"][2]["error"]
     assert (3, 1, 2) == tuple(batch["summary"][name] for name in ("total_tasks", "completed", "failed"))
     first = batch["results"][0]
     assert "the paper is torn" in first["error"]
@@ -137,7 +137,7 @@ def test_a_checkpoint_with_a_file_of_which_nothing_is_known_is_there_and_no_succ
     batch = json.loads(Path(pytester.path, "reports/latest/batch_eval_results.json").read_text(encoding="utf-8"))
     assert [(9, True), (10, False), (20, False)] == [(each["step"], each["success"]) for each in batch["results"]]
     assert "t.jsonl: No such file" in batch["results"][1]["error"]
-    assert "1 file has not been judged yet" == batch["results"][2]["error"]
+    assert "1 file has not been graded yet" == batch["results"][2]["error"]
 
 
 def test_a_file_that_can_not_be_read_fails_alone_with_its_reason(judging: Made) -> None:
@@ -163,6 +163,7 @@ def test_a_file_that_can_not_be_read_fails_alone_with_its_reason(judging: Made) 
         ("global_step4", 4, False),
         ("step_20", 20, False),
     ] == told
+    assert [str(runs / name) for name, *_ in told] == [each["solution_dir"] for each in batch["results"]]
     errors = [each["error"] for each in batch["results"][1:]]
     for word, error in zip(
         ("2 bad line", "no .jsonl file in this folder", "a pipe", "No such file"), errors, strict=True
@@ -209,7 +210,7 @@ def test_solutions_judged_without_generated_tests_are_noted(judging: Made) -> No
     refused.assert_outcomes(failed=1)
     assert {"unsupported problem": 1} == unsupported
     chosen.assert_outcomes(passed=1)
-    assert any("judged by their official tests only" in line for line in chosen.outlines)
+    assert any("tested by their official tests only" in line for line in chosen.outlines)
 
 
 def test_what_is_not_supported_is_counted_and_named_once(judging: Made) -> None:
@@ -237,7 +238,7 @@ def test_the_judges_trouble_is_never_wrong_and_never_forgiven(judging: Made) -> 
     first = pytester.runpytest(*NO_XDIST, "--crmeval-run", "r")
 
     first.assert_outcomes(failed=1)
-    first.stdout.fnmatch_lines(["*errored: 1 of 3 solutions were not judged: line 2: *the paper is torn*"])
+    first.stdout.fnmatch_lines(["*errored: 1 of 3 solutions were not graded: line 2: *the paper is torn*"])
     summary = summaries(pytester)["checkpoint-49"]
     assert (1, 0) == (summary["errored"], summary["passed"])
     assert (1, 2, 1) == tuple(summary["checkpoint"][name] for name in ("solved", "judged", "unjudged"))
@@ -267,7 +268,7 @@ def test_a_file_that_runs_out_of_time_is_resumed_where_it_stopped(judging: Made)
     first = pytester.runpytest(*NO_XDIST, "--crmeval-run", "r", "--crmeval-set=file_timeout=0.000001")
 
     first.assert_outcomes(failed=1)
-    first.stdout.fnmatch_lines(["*2 of 3 solutions were not judged: 2 not reached in time (*--crmeval-run*"])
+    first.stdout.fnmatch_lines(["*2 of 3 solutions were not graded: 2 not reached in time (*--crmeval-run*"])
     assert [] == RAN
     assert 2 == summaries(pytester)["checkpoint-49"]["checkpoint"]["unjudged"]
     pytester.runpytest(*NO_XDIST, "--crmeval-run", "r").assert_outcomes(passed=1)
@@ -309,7 +310,7 @@ def test_a_file_is_not_given_to_every_worker(judging: Made) -> None:
     pytester = judging()
     result = pytester.runpytest("-n", "2", "--dist", "each")
 
-    assert "a solution file is judged once, into one place: choose another --dist" in result.stderr.str()
+    assert "each solution file is run only once; choose another --dist" in result.stderr.str()
     assert not Path(pytester.path, "reports").exists()
 
 

@@ -35,7 +35,7 @@ def test_the_same_files_are_not_judged_again(judged: pytest.Pytester) -> None:
     result = judged.runpytest(*NO_XDIST, "--crmeval-run", "second")
 
     result.assert_outcomes(passed=2)
-    result.stdout.fnmatch_lines(["3 verdicts of checkpoints reused from first*", "*--crmeval-fresh judges them again*"])
+    result.stdout.fnmatch_lines(["3 verdicts of checkpoints reused from first*", "*--crmeval-fresh runs them again*"])
     assert [] == RAN
     assert before == told(judged)
     assert "first" == summaries(judged)["checkpoint-49"]["checkpoint"]["reused_from"]
@@ -45,7 +45,7 @@ def test_the_same_files_are_not_judged_again(judged: pytest.Pytester) -> None:
     assert first.read_text().splitlines()[1:-1] == second.read_text().splitlines()[1:-1]
 
 
-def test_fresh_judges_anew(judged: pytest.Pytester) -> None:
+def test_fresh_runs_all_solutions_again(judged: pytest.Pytester) -> None:
     """And says nothing of earlier runs."""
     result = judged.runpytest(*NO_XDIST, "--crmeval-fresh")
 

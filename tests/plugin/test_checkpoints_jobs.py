@@ -43,7 +43,7 @@ def test_estimate_of_a_solution_file_has_no_calls_but_takes_time(judging: Made) 
     """No model is called, whatever agents there are; without an earlier run the time is a guess."""
     result = judging().runpytest(*NO_XDIST, "--crmeval-estimate", "--crmeval-agent", "mute")
 
-    result.stdout.fnmatch_lines(["checkpoints  checkpoint-49 * 1 * 0 *", "guess: 1 s to judge a solution"])
+    result.stdout.fnmatch_lines(["checkpoints  checkpoint-49 * 1 * 0 *", "guess: 1 s per solution"])
     assert [] == RAN
 
 
@@ -91,7 +91,7 @@ def test_a_run_that_is_killed_in_the_middle_of_a_file_keeps_what_was_judged(
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    assert "checkpoint-49 s: 2 of 3 judged" in capsys.readouterr().out
+    assert "checkpoint-49 s: 2 of 3 graded" in capsys.readouterr().out
     place.touch()
 
     pytester.runpytest(*NO_XDIST, "--crmeval-run", "r").assert_outcomes(passed=1)

@@ -192,7 +192,7 @@ def test_verdicts_of_a_server_that_was_found_to_be_wrong_are_not_reused(judging:
     assert executed[3] > executed[2] + 1  # judged anew
 
 
-def test_a_piston_server_that_is_not_there_is_told_before_anything_is_run(
+def test_missing_piston_server_is_reported_before_anything_is_run(
     judging: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The environment names it, and nobody has said otherwise."""
@@ -216,7 +216,7 @@ def test_a_plugin_may_bring_a_sandbox(judging: Made, xdist: list[str]) -> None:
     result.stdout.fnmatch_lines(["crmeval sandbox: paper (nothing can happen)"])
 
 
-def test_a_sandbox_that_nobody_knows_is_refused(judging: Made) -> None:
+def test_unknown_sandbox_is_refused(judging: Made) -> None:
     """With what is known."""
     result = judging(conftest=HOOK).runpytest(*NO_XDIST, "--crmeval-sandbox", "cloud")
 

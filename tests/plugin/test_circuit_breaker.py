@@ -11,7 +11,7 @@ from tests.atlas_models import answer_by_role, stream
 from tests.plugin.test_inflight import many
 from tests.projects import report_of
 from tests.providers.answers import Answer, Hang, Status
-from tests.providers.loopback import Loopback, Seen, crm_brain
+from tests.providers.loopback import Loopback, Seen, chatty_brain, crm_brain
 
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
@@ -179,7 +179,7 @@ def test_a_learner_whose_model_breaks_down_is_given_up(project: Project, provide
 
 def test_a_judge_that_breaks_down_stops_the_run(project: Project, providers: Providers) -> None:
     """Without it nothing is graded."""
-    providers(lambda seen: Status(500) if seen.model == "j" else crm_brain(seen))
+    providers(lambda seen: Status(500) if seen.model == "j" else chatty_brain(seen))
     pytester = project(many(30), ini=FEW)
 
     result = pytester.runpytest(*ONCE, "--crmeval-judge", "openai:j?samples=1&retries=0", "-n", "1")

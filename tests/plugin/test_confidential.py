@@ -193,7 +193,7 @@ def test_an_agent_that_talks_leaves_no_trace(secret: pytest.Pytester, providers:
 
 
 @pytest.mark.usefixtures("bots")
-def test_what_an_agent_raises_is_told_without_what_it_says(secret: pytest.Pytester, providers: Providers) -> None:
+def test_exception_of_an_agent_is_reported_without_its_message(secret: pytest.Pytester, providers: Providers) -> None:
     """Its type, and where."""
     providers(brain)
 

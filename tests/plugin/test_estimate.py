@@ -141,11 +141,11 @@ def test_estimate_includes_the_time_for_solution_files(judging: Callable[..., py
     second = pytester.runpytest("--crmeval-estimate")
 
     first.stdout.fnmatch_lines(
-        ["*checkpoint-900 *1 s", "*checkpoint-1000 *1 s", "total: * 2 s", "guess: 1 s to judge a solution"]
+        ["*checkpoint-900 *1 s", "*checkpoint-1000 *1 s", "total: * 2 s", "guess: 1 s per solution"]
     )
     second.stdout.fnmatch_lines(
         [
-            "*checkpoint-900: 1 of 1 cases were judged before",
+            "*checkpoint-900: 1 of 1 cases were run before",
             "*checkpoint-1000: 1 of 1 cases are estimated from the time per solution of other files",
         ]
     )

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from tests import forkserver
 from tests.plugin.conftest import CANARY
 from tests.projects import case, report_of
 from tests.providers.answers import Answer, Say, Status, Tokens
-from tests.providers.loopback import Loopback, Seen, crm_brain
+from tests.providers.loopback import Loopback, Seen, chatty_brain, crm_brain
 
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
@@ -139,16 +140,16 @@ def test_a_price_that_is_given_is_not_asked_for(project: Project, providers: Pro
     result.stdout.no_fnmatch_line("*price of*is unknown*")
 
 
-def test_a_judge_who_is_not_heard_has_a_reason_that_is_shown(project: Project, providers: Providers) -> None:
+def test_unused_judge_is_explained(project: Project, providers: Providers) -> None:
     """Also if all cases pass."""
-    providers(lambda seen: Status(422, "the court is closed") if seen.model == "j" else crm_brain(seen))
+    providers(lambda seen: Status(422, "the court is closed") if seen.model == "j" else chatty_brain(seen))
 
     result = project([case("one")]).runpytest(*M, "--crmeval-judge", "openai:j?samples=1")
 
     result.stdout.fnmatch_lines(["*1 not graded*", "*the court is closed*"])
 
 
-def test_who_is_no_judge_is_refused_as_he_was_given(project: Project, providers: Providers) -> None:
+def test_invalid_judge_is_refused_and_quoted_as_given(project: Project, providers: Providers) -> None:
     """Without parameters that nobody wrote."""
     providers()
 
@@ -171,7 +172,7 @@ def test_half_a_spec_is_refused_with_what_a_whole_one_looks_like(
     result.stderr.fnmatch_lines([f"*'{spec}'*openai:MODEL*"])
 
 
-def test_a_byte_that_is_no_text_in_a_spec_breaks_nothing(project: Project, providers: Providers) -> None:
+def test_undecodable_byte_in_a_spec_is_no_internal_error(project: Project, providers: Providers) -> None:
     """Refused or played, but not by an internal error."""
     providers()
 
@@ -215,7 +216,7 @@ def test_a_trial_that_breaks_off_leaves_its_cassette_as_it_was(project: Project,
     assert before == texts(pytester.path / "tapes")
 
 
-def test_a_cassette_that_cannot_be_written_is_told_without_a_traceback(project: Project, providers: Providers) -> None:
+def test_unwritable_cassette_is_reported_without_a_traceback(project: Project, providers: Providers) -> None:
     """The way through our code explains nothing."""
     providers()
     pytester = project([case("one")])
@@ -243,7 +244,7 @@ def test_a_cassette_of_another_agent_is_named(project: Project, providers: Provi
     assert "openai:m" in trial["reason"]
 
 
-def test_a_torn_cassette_is_told_with_its_line(project: Project, providers: Providers) -> None:
+def test_torn_cassette_is_reported_with_its_line(project: Project, providers: Providers) -> None:
     """The trial is ERRORED, and says what to do."""
     providers()
     pytester = project([case("one")])
@@ -287,7 +288,7 @@ def test_half_a_character_is_recorded_and_replayed(project: Project, providers: 
     assert recorded == [trial["verdict"] for trial in trials(pytester.path)]
 
 
-def test_replaying_hinders_nobody_who_asks_no_model(project: Project) -> None:
+def test_replay_does_not_affect_agents_without_a_model(project: Project) -> None:
     """The oracle has no cassette."""
     pytester = project()
     Path(pytester.path, "tapes").mkdir()
@@ -360,7 +361,7 @@ def test_a_rate_that_could_never_hold_is_refused(project: Project) -> None:
     result.stderr.fnmatch_lines(["*crmeval_rates*"])
 
 
-def test_an_env_file_of_somebody_else_does_not_hinder_the_oracle(project: Project) -> None:
+def test_unreadable_env_file_does_not_affect_the_oracle(project: Project) -> None:
     """Nobody has named it, and no key is needed."""
     pytester = project([case("one")])
     Path(pytester.path, ".env").write_bytes(b"CITY=K\xf6ln\n")
@@ -389,8 +390,11 @@ def test_junk_among_the_reports_does_not_hinder_an_estimate(project: Project, pr
     result.stdout.fnmatch_lines(["*1 of 1 cases are guessed*"])
 
 
-def test_who_asks_no_model_loads_no_sdk(pytester: pytest.Pytester, project: Project) -> None:
-    """They take seconds."""
+def test_run_without_models_loads_no_sdk(
+    pytester: pytest.Pytester, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They take seconds. The processes start from nothing here: the fork server has imported everything."""
+    monkeypatch.delenv(forkserver.HOME, raising=False)
     project([case("one")])
     pytester.makeconftest(SHOW_MODULES)
 

@@ -106,7 +106,7 @@ def test_dist_each_plays_nothing_ahead(project: Project, providers: Providers) -
 
     result.assert_outcomes(passed=6)
     assert 12 == len(server.seen)
-    result.stdout.fnmatch_lines(["crmeval ahead:  3 cases one at a time (every worker plays everything)"])
+    result.stdout.fnmatch_lines(["crmeval ahead:  3 cases one at a time (every worker plays every case)"])
 
 
 def test_one_in_flight_begins_no_case_before_the_last_is_reported(project: Project, providers: Providers) -> None:
@@ -232,10 +232,10 @@ def test_a_fixture_of_the_users_own_is_not_bypassed(project: Project, providers:
 @pytest.mark.parametrize(
     ("test", "why"),
     [
-        (TEST_FILE.replace("conversation, evaluate", "conversation, evaluate, crm"), "the test asks for 'crm'"),
+        (TEST_FILE.replace("conversation, evaluate", "conversation, evaluate, crm"), "the test uses 'crm'"),
         (
             TEST_FILE.replace("conversation, evaluate", "conversation, monkeypatch, evaluate"),
-            "the test asks for 'monkeypatch'",
+            "the test uses 'monkeypatch'",
         ),
         (
             TEST_FILE + "\ndef setup_function():\n    pass\n",
@@ -280,7 +280,7 @@ def test_a_test_that_evaluates_another_case_gets_a_warning(project: Project, pro
 
     assert 30 == result.parseoutcomes()["passed"]
     assert 60 < len(server.seen) < 120
-    result.stdout.fnmatch_lines(["*the test evaluates something else than it was given*"])
+    result.stdout.fnmatch_lines(["*the test evaluates something other than its case*"])
 
 
 SKIPPING = TEST_FILE.replace("    trial = ", "    pytest.skip('not today')\n    trial = ")

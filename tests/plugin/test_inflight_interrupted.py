@@ -88,11 +88,11 @@ def test_what_is_in_flight_is_finished_and_kept(
     server = providers(brain)
     folder = project(many(30)).path
 
-    with running(folder, *RUN, *named(folder), *xdist) as run:
+    with running(folder, *RUN, *named(folder), *xdist, forked=True) as run:
         eventually(lambda: journalled(folder) > 3, "trials are on record")
         eventually(lambda: len(set(asked(server))) > 8, "others are in flight")
         send(run, number)
-        eventually(lambda: "will be waited for" in run.output(), "the signal has arrived")
+        eventually(lambda: "again to abandon" in run.output(), "the signal has arrived")
         brain.let_go()
         status = run.end()
     before = journalled(folder)
@@ -102,7 +102,7 @@ def test_what_is_in_flight_is_finished_and_kept(
     assert before == len(report_of(folder)["trials"])
     assert Counter(asked(server)) == dict.fromkeys(set(asked(server)), 2)
     assert 2 * before == len(server.seen)
-    with running(folder, *RUN, *named(folder), *xdist) as run:
+    with running(folder, *RUN, *named(folder), *xdist, forked=True) as run:
         assert pytest.ExitCode.OK == run.end(), run.output()
     assert 60 == len(server.seen)
     report = report_of(folder)
@@ -127,11 +127,11 @@ def test_ctrl_c_with_one_case_in_flight_finishes_it_and_counts_its_calls(
     folder = project(many(12)).path
     options = (*M, "--crmeval-inflight", "1", *named(folder), *xdist)
 
-    with running(folder, *options) as run:
+    with running(folder, *options, forked=True) as run:
         eventually(lambda: len(set(asked(server)) - {"c00", "c01"}) == players, "each player waits for an answer")
         begun = set(asked(server))
         send(run, signal.SIGINT)
-        eventually(lambda: "will be waited for" in run.output(), "the signal has arrived")
+        eventually(lambda: "again to abandon" in run.output(), "the signal has arrived")
         brain.let_go()
         status = run.end()
 
@@ -149,10 +149,10 @@ def test_ctrl_c_without_workers_is_not_lost_when_the_case_in_progress_fails(
     server = providers(brain)
     folder = project(many(6)).path
 
-    with running(folder, *M, "--crmeval-inflight", "1", *named(folder), "-p", "no:xdist") as run:
+    with running(folder, *M, "--crmeval-inflight", "1", *named(folder), "-p", "no:xdist", forked=True) as run:
         eventually(lambda: "c01" in asked(server), "a case waits for an answer")
         to_the_controller(run, signal.SIGINT)
-        eventually(lambda: "will be waited for" in run.output(), "the signal has arrived")
+        eventually(lambda: "again to abandon" in run.output(), "the signal has arrived")
         brain.let_go()
         status = run.end()
 
@@ -178,10 +178,10 @@ def test_a_second_interrupt_ends_the_run_at_once(
     pytester.makeconftest(PATIENT)
     folder = pytester.path
 
-    with running(folder, *M, *named(folder), "--crmeval-inflight", *options.split()) as run:
+    with running(folder, *M, *named(folder), "--crmeval-inflight", *options.split(), forked=True) as run:
         eventually(lambda: len(server.seen) >= int(options[0]), "calls are in flight")
         send(run, number)
-        eventually(lambda: "at most 3600 s; Ctrl-C gives" in run.output(), "the run says that it waits")
+        eventually(lambda: "at most 3600 s; press Ctrl-C again" in run.output(), "the run says that it waits")
         send(run, number)
 
         assert pytest.ExitCode.INTERRUPTED == run.end()
@@ -198,16 +198,16 @@ def test_calls_that_a_second_interrupt_gives_up_are_counted_as_spent(
     folder = pytester.path
     priced = ("--crmeval-agent", "openai:m?price=1000/1000", *named(folder), "--crmeval-inflight", "4")
 
-    with running(folder, *priced, *xdist) as run:
+    with running(folder, *priced, *xdist, forked=True) as run:
         eventually(lambda: journalled(folder) == 2 and len(server.seen) == 2 * 2 + 4, "four calls are in flight")
         to_the_group(run, signal.SIGINT)
-        eventually(lambda: "at most 3600 s; Ctrl-C gives" in run.output(), "the run says that it waits")
+        eventually(lambda: "at most 3600 s; press Ctrl-C again" in run.output(), "the run says that it waits")
         to_the_group(run, signal.SIGINT)
         run.end()
 
     assert pytest.approx(len(server.seen) * 0.12) == report_of(folder)["run"]["spent"]
     assert "spent by this run: $0.96" in run.output()
-    assert "$0.48 of what was spent is an estimate" in run.output()
+    assert "$0.48 of the cost is an estimate" in run.output()
 
 
 def test_a_worker_that_is_killed_takes_only_what_it_was_playing(project: Project, providers: Providers) -> None:
@@ -216,7 +216,7 @@ def test_a_worker_that_is_killed_takes_only_what_it_was_playing(project: Project
     server = providers(brain)
     folder = project(many(40)).path
 
-    with running(folder, *RUN, *named(folder), "-n", "2") as run:
+    with running(folder, *RUN, *named(folder), "-n", "2", forked=True) as run:
         eventually(lambda: journalled(folder) > 8, "trials are on record")
         os.kill(run.workers()[0], signal.SIGKILL)
         brain.let_go()

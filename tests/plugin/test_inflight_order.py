@@ -49,7 +49,7 @@ def test_without_an_earlier_run_turns_count(tmp_path: Path) -> None:
     assert {"short": 1.0, "long": 6.0} == weights(tmp_path, {"short": 1, "long": 6})
 
 
-def test_an_earlier_run_knows_better(tmp_path: Path) -> None:
+def test_durations_of_an_earlier_run_order_the_cases(tmp_path: Path) -> None:
     """A case that it did not play takes as long as its turns at the same pace."""
     remember(tmp_path, short=40.0, long=10.0)
 

@@ -35,7 +35,7 @@ def test_first_run_passes_and_own_agent_passes_what_it_can(
     assert first.ret == pytest.ExitCode.OK
     table, dialogue, gate = _shown_in_tutorial()
     assert re.search(table, first.stdout.str())
-    first.stdout.fnmatch_lines(["gate crm[[]mine[]].pass_rate >= 0.60: not judged *"])
+    first.stdout.fnmatch_lines(["gate crm[[]mine[]].pass_rate >= 0.60: not evaluated *"])
     assert _results(pytester.path) == {
         ("crm", "oracle"): (3, 3),
         ("questions", "oracle"): (5, 5),
@@ -48,7 +48,9 @@ def test_first_run_passes_and_own_agent_passes_what_it_can(
     assert re.search(dialogue, result.stdout.str())
     assert re.search(gate, result.stdout.str())
     assert _results(pytester.path) == {("crm", "mine"): (1, 3)}
-    result.stdout.fnmatch_lines(["gate crm[[]mine[]].pass_rate >= 0.60: BREACHED *", "gate questions*: not judged *"])
+    result.stdout.fnmatch_lines(
+        ["gate crm[[]mine[]].pass_rate >= 0.60: BREACHED *", "gate questions*: not evaluated *"]
+    )
 
 
 @pytest.mark.parametrize("kind", ["questions", "checkpoints"])
@@ -84,7 +86,7 @@ def test_bundled_suite_is_included_on_request(tmp_path: Path) -> None:
 def test_existing_file_is_kept_and_nothing_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "pyproject.toml").write_text("# mine")
     assert main(["init", str(tmp_path)]) == 2
-    assert "pyproject.toml exists already; nothing was written" in capsys.readouterr().err
+    assert "pyproject.toml already exists; nothing was written" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["pyproject.toml"]
 
 

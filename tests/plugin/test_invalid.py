@@ -78,7 +78,7 @@ def test_an_invalid_case_is_reported_apart(project: Project, xdist: list[str]) -
         (contradictory, "turn 1: the reference call create_new_client does not do what the case expects"),
     ],
 )
-def test_what_is_wrong_is_told_with_file_and_line(
+def test_invalid_case_is_reported_with_file_and_line(
     project: Project, broken: Callable[[str], dict[str, Any]], said: str
 ) -> None:
     """In pytest's summary and in the report: it is a mistake in a file, not in our code and not an agent's."""
@@ -96,16 +96,16 @@ def test_what_is_wrong_is_told_with_file_and_line(
 
 
 def test_the_summary_names_invalid_cases(project: Project) -> None:
-    """In a column of their own and with who knows more: one case is one, however many agents there are."""
+    """In a column, with the command that explains them; a case is counted once, however many agents there are."""
     pytester = project([case("one"), unfilled("two")])
 
     result = pytester.runpytest("--crmeval-agent=oracle", *HALF)
 
     result.stdout.fnmatch_lines(
         [
-            "suite  subject           cases  passed  failed  errored  invalid  not run  pass rate   95 % interval",
-            "crm    half                  2       1       0        0        1        0      1.000  0.207 to 1.000",
-            "crm    oracle (control)      2       1       0        0        1        0      1.000  0.207 to 1.000",
+            "suite  subject           cases  passed  failed  invalid  pass rate   95 % interval",
+            "crm    half                  2       1       0        1      1.000  0.207 to 1.000",
+            "crm    oracle (control)      2       1       0        1      1.000  0.207 to 1.000",
             "1 case is invalid: crmeval lint cases.jsonl",
             "for example cases.jsonl:2: two: turn 1: *{status}*",
         ]
@@ -207,5 +207,5 @@ def test_a_run_that_played_what_is_invalid_can_not_go_on_without(project: Projec
     result = pytester.runpytest(*RUN)
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
-    result.stderr.fnmatch_lines([f"ERROR: crmeval: the run '{MINE}' was begun with --crmeval-invalid=play, and *"])
+    result.stderr.fnmatch_lines([f"ERROR: crmeval: run '{MINE}' was started with --crmeval-invalid=play; add it*"])
     assert 1 == len(verdicts(pytester))

@@ -51,7 +51,7 @@ def test_a_project_may_want_no_page(project: Project) -> None:
     assert ["latest.json", "mine.json"] == sorted(path.name for path in Path(pytester.path, "reports").glob("*.*"))
 
 
-def test_a_page_that_can_not_be_written_is_told_and_costs_nothing_else(project: Project) -> None:
+def test_unwritable_page_is_reported_and_affects_nothing_else(project: Project) -> None:
     """The report is the record: the run is as green as it was."""
     pytester = project(ini=SHOWN)
     Path(pytester.path, "reports", "mine.html").mkdir(parents=True)
@@ -74,7 +74,7 @@ def test_the_page_of_a_stored_run_is_the_same(project: Project, monkeypatch: pyt
     assert written == page.read_text(encoding="utf-8")
 
 
-def test_of_a_confidential_suite_nobody_s_words_are_on_the_page(project: Project) -> None:
+def test_page_of_a_confidential_suite_has_no_dialogues(project: Project) -> None:
     """Neither in plain text nor packed; the trial is there, and says why it is closed."""
     pytester = project(test=CLOSED, ini=SHOWN)
     question = {"id": "one", "question": "zebrafinch asked", "answer": "zebrafinch right", "grader": "exact"}

@@ -104,7 +104,7 @@ def test_ctrl_c_leaves_nothing_of_it(gated: Path) -> None:
     with pytest_in(gated, "-p", "no:xdist", columns=40) as shown:
         shown.until(" 1/3 ")
         shown.press_ctrl_c()
-        shown.until("1 case is in progress")
+        shown.until("waiting for 1 case in progress")
         shown.press_ctrl_c()
 
         assert 2 == shown.end()
@@ -193,7 +193,7 @@ def test_without_a_reporter_it_is_not_shown(pytester: pytest.Pytester) -> None:
 
 
 @pytest.mark.usefixtures("given_server")
-def test_what_goes_wrong_with_it_is_told_and_ends_it_only(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_in_the_progress_display_ends_only_the_display(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run is as it would have been."""
 
     def broken(_: Live) -> None:

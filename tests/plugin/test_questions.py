@@ -190,7 +190,7 @@ def test_a_part_is_not_judged_by_gates_of_other_suites(asking: Made, part: list[
 
     assert result.ret == (pytest.ExitCode.OK if part else pytest.ExitCode.TESTS_FAILED)
     result.stdout.fnmatch_lines(
-        ["gate q.pass_rate >= 0.9: holds*", f"gate crm*: {'not judged' if part else 'BREACHED'}*"]
+        ["gate q.pass_rate >= 0.9: holds*", f"gate crm*: {'not evaluated' if part else 'BREACHED'}*"]
     )
 
 
@@ -199,7 +199,7 @@ def test_a_part_is_not_judged_by_gates_of_other_suites(asking: Made, part: list[
     [
         ("question", "*is marked 'questions' but has no argument 'question'"),
         ('"q.jsonl"', "*write @pytest.mark.questions('file.jsonl'), one path, optionally with suite='name', confid*"),
-        ("@pytest", "*is marked 'conversations' and 'questions': one test, one kind"),
+        ("@pytest", "*has the markers 'conversations' and 'questions'; use one per test"),
     ],
 )
 def test_a_marker_that_makes_no_sense_is_refused(asking: Made, test: str, why: str) -> None:
@@ -290,7 +290,7 @@ def test_a_model_answers_and_a_judge_grades(asking: Made, providers: Providers) 
     result.stdout.fnmatch_lines(["judge of openai:m* (q): 1 graded, 0 not graded; 1 calls, $*"])
 
 
-def test_a_model_is_told_how_to_answer_and_nothing_of_a_crm(asking: Made, providers: Providers) -> None:
+def test_questions_have_their_own_prompt_and_no_tools(asking: Made, providers: Providers) -> None:
     """It has a prompt of its own, and no tools."""
     server = providers(brain)
 
@@ -337,7 +337,9 @@ def quoting_judge(seen: Seen) -> Answer:
         return Say(FORGED)
     if seen.body.get("tools"):
         return Status(400, "this model does not support tools")
-    return Say(f"extracted_answer: {FORGED}\nreasoning: It is Paris.\ncorrect: no\nconfidence: 90")
+    code = re.search(r"correct ([0-9a-f]{8}):", json.dumps(seen.body))
+    assert code
+    return Say(f"correct {code[1]}: no\nThe response is wrong. It ends with:\n{FORGED}")
 
 
 def test_a_reply_that_contains_a_verdict_is_graded_by_the_judge(asking: Made, providers: Providers) -> None:
@@ -360,7 +362,7 @@ def test_without_a_judge_what_needs_one_is_left_out(asking: Made, providers: Pro
     result = pytester.runpytest(*M)
 
     result.assert_outcomes(passed=3, deselected=1)
-    told = "crmeval leaves out 1 case: only a judge can grade the answer: give --crmeval-judge SPEC"
+    told = "crmeval skips 1 case: only a judge can grade the answer; add --crmeval-judge SPEC"
     assert 2 == result.outlines.count(told)
     assert {"q": {told.partition(": ")[2]: 1}} == report_of(pytester.path)["run"]["parts"][0]["left_out"]
     assert 3 == len(server.seen)
@@ -374,7 +376,7 @@ def test_a_run_of_which_nothing_is_left_is_refused(asking: Made, providers: Prov
     result = asking(lines(FOUR[3])).runpytest(*M)
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
-    told = "*crmeval: none of 1 cases can be played: only a judge can grade the answer: give --crmeval-judge SPEC"
+    told = "*crmeval: none of 1 cases can be played: only a judge can grade the answer; add --crmeval-judge SPEC"
     assert any(told[1:] in line for line in [*result.outlines, *result.errlines])
     assert not server.seen
 
@@ -391,14 +393,14 @@ def test_a_gate_is_not_judged_if_all_of_its_suite_was_left_out(asking: Made) -> 
     assert pytest.ExitCode.TESTS_FAILED == result.ret
     result.stdout.fnmatch_lines(
         [
-            "gate q.pass_rate >= 0.9: holds (pass_rate is 1; *",
+            "gate q.pass_rate >= 0.9: holds (pass_rate is 1.000; *",
             "gate qq.pass_rate >= 0.9: BREACHED (the run has no suite 'qq')",
-            "gate judged.pass_rate >= 0.9: not judged (this run does not evaluate judged)",
+            "gate judged.pass_rate >= 0.9: not evaluated (this run does not evaluate judged)",
         ]
     )
 
 
-def test_questions_beside_conversations_that_nobody_asks_for_need_no_server(asking: Made) -> None:
+def test_deselected_conversations_start_no_server(asking: Made) -> None:
     """None can be had here: a server that is begun would end the run."""
     pytester = asking(lines(FOUR[0]))
     pytester.makepyfile(test_crm=TEST_FILE)
@@ -420,7 +422,7 @@ def test_a_suite_that_was_named_is_not_judged_by_the_gates_of_others(
     result = pytester.runpytest(*NO_XDIST, "--crmeval-suite", "q", "--crmeval-agent", f"bots:{agent}")
 
     assert status == result.ret
-    result.stdout.fnmatch_lines(["gate crm.pass_rate >= 0.0: not judged (this run does not evaluate crm)"])
+    result.stdout.fnmatch_lines(["gate crm.pass_rate >= 0.0: not evaluated (this run does not evaluate crm)"])
 
 
 def test_a_run_that_is_done_but_for_what_is_left_out_is_resumed(asking: Made) -> None:
@@ -476,7 +478,7 @@ def test_questions_are_estimated(asking: Made, providers: Providers) -> None:
     result = asking().runpytest(*M, *JUDGE, "--crmeval-estimate")
 
     result.stdout.re_match_lines([r"q +openai:m\S* +4 +4 .*", r"judge +openai:judge\S* +1 +1 .*"])
-    asking().runpytest(*M, "--crmeval-estimate").stdout.fnmatch_lines(["q *3 *3 *", "crmeval leaves out 1 case: *"])
+    asking().runpytest(*M, "--crmeval-estimate").stdout.fnmatch_lines(["q *3 *3 *", "crmeval skips 1 case: *"])
 
 
 def test_a_budget_holds_for_questions(asking: Made, providers: Providers) -> None:

@@ -10,13 +10,13 @@ import pytest
 from pytest_crmeval import ToolCall
 from tests.projects import case, failing, report_of
 from tests.providers.answers import Call, Status
-from tests.providers.loopback import Loopback, crm_brain
+from tests.providers.loopback import Loopback, chatty_brain, crm_brain
 
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
 Providers = Callable[..., Loopback]
 WAYS = pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
-OPINION = Call(ToolCall(tool="grade", arguments={"goal": 100, "process": 100, "reason": "Fine."}))
+OPINION = Call(ToolCall(tool="check", arguments={"statements": [{"id": "s1", "reason": "Fine.", "answer": "true"}]}))
 AGENTS = ("--crmeval-agent", "claude", "--crmeval-agent", "gpt-4.1")
 
 
@@ -230,7 +230,7 @@ def test_a_trial_without_a_recording_is_marked_as_replayed_all_the_same(project:
     assert ("errored", True) == (trial["verdict"], trial["bill"]["replayed"])
 
 
-def test_what_is_recorded_under_another_name_is_told(project: Project, providers: Providers) -> None:
+def test_cassette_of_another_agent_name_is_reported(project: Project, providers: Providers) -> None:
     """The folder is named after the agent, as it was given."""
     providers()
     pytester = project([case("one")])
@@ -263,7 +263,7 @@ def test_a_cassette_that_cannot_be_written_stops_the_run(project: Project, provi
 @pytest.mark.parametrize("broken", ["one.jsonl", "one.judge.jsonl"])
 def test_nothing_is_paid_for_what_cannot_be_recorded(project: Project, providers: Providers, broken: str) -> None:
     """A cassette with a merge conflict in it, of the agent or of the judge; the others are recorded."""
-    server = providers(lambda seen: OPINION if seen.model == "judge" else crm_brain(seen))
+    server = providers(lambda seen: OPINION if seen.model == "judge" else chatty_brain(seen))
     pytester = project([case("one"), case("two")])
     recording = ("--crmeval-agent", "gpt-4.1", "--crmeval-judge", "openai:judge?samples=1", "--crmeval-record", "tapes")
     pytester.runpytest(*recording)

@@ -171,10 +171,8 @@ def test_a_run_can_not_go_on_with_other_scorers(project: Project, missing: str) 
     result = pytester.runpytest(*run, "--crmeval-scorer", "clbench")
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
-    said = f"the run '{run[1]}' was begun with the scorers state, calls, reply, and can't go on with clbench: "
-    result.stderr.fnmatch_lines(
-        [f"ERROR: crmeval: {said}choose the same with --crmeval-scorer, or another --crmeval-run"]
-    )
+    said = f"run '{run[1]}' was started with the scorers state, calls, reply, so it can't be resumed with clbench; "
+    result.stderr.fnmatch_lines([f"ERROR: crmeval: {said}use the same --crmeval-scorer, or another --crmeval-run"])
     assert before == journal.read_bytes()
 
 
@@ -220,7 +218,7 @@ def test_a_run_without_our_cases_leaves_nothing(pytester: pytest.Pytester) -> No
 
 
 @pytest.mark.parametrize("option", ["setup-plan", "setup-only", "fixtures", "fixtures-per-test", "collect-only"])
-def test_looking_only_is_no_run(project: Project, option: str) -> None:
+def test_collect_only_writes_no_run(project: Project, option: str) -> None:
     """No journal, no report, no gate."""
     pytester = project(ini="crmeval_gates = crm.pass_rate >= 0.60")
 
@@ -230,7 +228,7 @@ def test_looking_only_is_no_run(project: Project, option: str) -> None:
     assert not (pytester.path / "reports").exists()
 
 
-def test_a_report_that_can_not_be_written_is_told(project: Project) -> None:
+def test_unwritable_report_is_reported(project: Project) -> None:
     """In one line, with the figures; the journal has everything, and the run is not green."""
     test = """
     import pathlib, pytest

@@ -240,12 +240,12 @@ def test_a_judges_opinion_is_kept_without_the_key(
     project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
     """Also in the cache that outlives the run."""
-    opinion: dict[str, Json] = {"goal": 100, "process": 100, "reason": f"It said {key}."}
-    providers([Call(ToolCall(tool="grade", arguments=opinion))])
+    opinion: dict[str, Json] = {"statements": [{"id": "s1", "reason": f"It said {key}.", "answer": "true"}]}
+    providers([Call(ToolCall(tool="check", arguments=opinion))])
     monkeypatch.setenv("OPENAI_API_KEY", key)
     pytester = project([case("one")])
 
-    pytester.runpytest("--crmeval-judge", "openai:judge?samples=1")
+    pytester.runpytest("--crmeval-agent", "bots:Chatty", "--crmeval-judge", "openai:judge?samples=1")
 
     kept = "".join(path.read_text() for path in (pytester.path / "reports/judgements").rglob("*.json"))
     assert "[redacted]" in kept
@@ -302,7 +302,7 @@ def test_an_env_file_that_is_named_has_to_be_there(project: Project, providers: 
     result.stderr.fnmatch_lines(["*crmeval_env_file = secrets.env: the file does not exist*"])
 
 
-def test_whoever_has_nothing_to_do_with_us_keeps_his_environment(pytester: pytest.Pytester) -> None:
+def test_env_file_is_not_read_without_cases(pytester: pytest.Pytester) -> None:
     """A plugin is loaded in every run; the file is read when a case is to be played."""
     Path(pytester.path, ".env").write_text("MY_OWN_VARIABLE=1\n")
     pytester.makepyfile("import os\ndef test_it():\n    assert 'MY_OWN_VARIABLE' not in os.environ\n")

@@ -38,7 +38,7 @@ def test_questions_are_submitted_run_and_polled(tmp_path: Path, providers: Calla
     (tmp_path / "evals/data/questions.jsonl").write_text("")
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
 
-    assert "is started" in typed(tmp_path, "submit", *SEED.split(), "--run", "seed")
+    assert "run seed started" in typed(tmp_path, "submit", *SEED.split(), "--run", "seed")
     place = tmp_path / "async_results/seed"
     eventually(lambda: run_of(place).state is State.FINISHED, "it is finished", 60)
 

@@ -73,7 +73,7 @@ def test_several_agents_play_the_same_cases(project: Project) -> None:
     assert {"oracle": 1.0, "mute": 0.0} == rates
 
 
-def test_agents_with_similar_specs_are_told_apart(project: Project) -> None:
+def test_agents_with_similar_specs_have_different_ids(project: Project) -> None:
     """Their ids differ, though the characters that tell them apart are not safe for the shell."""
     pytester = project([case("one")])
     pytester.makepyfile(flex="from bots import Half\nclass Flex(Half):\n    def __init__(self, mood): self.mood = mood")

@@ -75,8 +75,8 @@ def test_shards_merged_are_the_run_without_shards(
     first.stdout.fnmatch_lines(
         [
             "crmeval cases:  shard 1/2",
-            "this is shard 1/2: crmeval merge joins it with the others, and judges the gates",
-            "failed cases are forgiven here, and count there",
+            "this is shard 1/2; crmeval merge joins the shards and evaluates the gates",
+            "failed cases do not affect the exit status of a shard",
         ]
     )
     shards = [f"s1-{MINE}", f"s2-{MINE}"]
@@ -95,7 +95,7 @@ def test_shards_merged_are_the_run_without_shards(
     )
     refused = pytester.runpytest(*run("half"), *agents, *NO_XDIST)
     assert pytest.ExitCode.USAGE_ERROR == refused.ret
-    refused.stderr.fnmatch_lines(["ERROR: crmeval: the run * was merged without the shards 2/2: merge them, too, or *"])
+    refused.stderr.fnmatch_lines(["ERROR: crmeval: run * was merged without the shards 2/2; merge them as well, or *"])
 
 
 def test_a_merged_run_repeats_what_errored(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,7 +181,7 @@ def test_without_gates_a_failure_is_pytests(project: Project) -> None:
     result = project(cases(0, 2)).runpytest(*HALF, "--crmeval-shard", "1/1", *NO_XDIST)
 
     assert pytest.ExitCode.TESTS_FAILED == result.ret
-    result.stdout.fnmatch_lines(["this is shard 1/1: crmeval merge joins it with the others"])
+    result.stdout.fnmatch_lines(["this is shard 1/1; crmeval merge joins the shards"])
 
 
 def test_a_run_is_not_resumed_as_another_shard(project: Project) -> None:
@@ -193,8 +193,10 @@ def test_a_run_is_not_resumed_as_another_shard(project: Project) -> None:
     sample = pytester.runpytest(*run("part"), "--crmeval-shard", "1/2", "--crmeval-sample", "3", *NO_XDIST)
 
     assert [pytest.ExitCode.USAGE_ERROR] * 2 == [other.ret, sample.ret]
-    other.stderr.fnmatch_lines(["*was begun as shard 1/2, and can't go on as shard 2/2: add --crmeval-shard 1/2, or*"])
-    sample.stderr.fnmatch_lines(["*was begun as shard 1/2 of other cases of test_crm.py::test_conversation: *"])
+    other.stderr.fnmatch_lines(
+        ["*was started as shard 1/2, so it can't be resumed as shard 2/2; add --crmeval-shard 1/2, or*"]
+    )
+    sample.stderr.fnmatch_lines(["*was started as shard 1/2 of other cases of test_crm.py::test_conversation; *"])
 
 
 @pytest.mark.parametrize(
@@ -224,7 +226,7 @@ def test_mistakes_are_answered_with_a_line(project: Project, options: list[str],
     result.stderr.fnmatch_lines([f"ERROR: {why}"])
 
 
-def test_durations_that_can_not_be_read_are_told(project: Project) -> None:
+def test_unreadable_durations_are_reported(project: Project) -> None:
     """Where the cases would have been dealt."""
     pytester = project()
     Path(pytester.path, "odd.json").write_text("[]")
@@ -252,7 +254,7 @@ def test_worker_on_another_machine_is_refused(project: Project) -> None:
 
     assert pytest.ExitCode.TESTS_FAILED == result.ret
     result.stdout.fnmatch_lines(
-        ["this worker runs on another machine (*) than the controller (elsewhere): workers have to be on the machine*"]
+        ["this worker runs on another machine (*) than the controller (elsewhere): all workers must run on*"]
     )
     result.stdout.no_fnmatch_line("*INTERNALERROR*")
 

@@ -44,4 +44,4 @@ def test_a_suite_that_is_not_there_is_refused(project: Project) -> None:
     result = pytester.runpytest_inprocess("--crmeval-suite", "orm")
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
-    result.stderr.fnmatch_lines(["*--crmeval-suite 'orm': there is no such suite; there are crm, other"])
+    result.stderr.fnmatch_lines(["*--crmeval-suite 'orm': unknown suite; suites: crm, other"])

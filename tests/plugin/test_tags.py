@@ -113,7 +113,7 @@ def test_unknown_tag_is_refused_with_the_known_ones(project: Project) -> None:
     said = refused(project(TAGGED[:3]), "--crmeval-tag=refusal", "--crmeval-tag=refused", "-p", "no:xdist")
 
     assert (
-        "crmeval: --crmeval-tag 'refused': no case has this tag; there are chain, multi-write, refusal, two requests"
+        "crmeval: --crmeval-tag 'refused': no case has this tag; tags: chain, multi-write, refusal, two requests"
         in said
     )
 
@@ -124,7 +124,7 @@ def test_an_unknown_tag_where_there_are_many(project: Project) -> None:
 
     said = refused(pytester, "--crmeval-tag=refusal")
 
-    assert "there are the-refusal, skill-000, skill-001" in said
+    assert "tags: the-refusal, skill-000, skill-001" in said
     assert "skill-028 ... and 70 more" in said
 
 
@@ -142,14 +142,14 @@ def test_a_split_that_no_case_has(project: Project) -> None:
     """It says how a case gets one."""
     said = refused(project(), "--crmeval-split=test")
 
-    assert '--crmeval-split test: no case has a split; give the cases "split": "train" or "split": "test"' in said
+    assert '--crmeval-split test: no case has a split; add "split": "train" or "split": "test" to the cases' in said
 
 
 def test_a_split_without_cases(project: Project) -> None:
     """The other one has some."""
     said = refused(project(TAGGED[1:]), "--crmeval-split=train")
 
-    assert "--crmeval-split train: no case is in this split; there is only test" in said
+    assert "--crmeval-split train: no case is in this split; splits: test" in said
 
 
 def test_a_split_that_is_none(project: Project) -> None:
@@ -165,7 +165,7 @@ def test_other(conversation, evaluate):
 """
 
 
-def test_a_tag_of_another_suite_is_no_mistake(project: Project) -> None:
+def test_tag_of_another_suite_is_accepted(project: Project) -> None:
     """A suite without it is not played, and leaves no skipped test behind."""
     pytester = project(TAGGED[:3], test=TWO_SUITES)
     (pytester.path / "cases.jsonl").rename(pytester.path / "other.jsonl")
@@ -185,7 +185,7 @@ def test_labels_that_never_meet_select_nothing(project: Project) -> None:
     result.assert_outcomes(deselected=1)
 
 
-def test_a_broken_file_is_told_before_an_unknown_tag(project: Project) -> None:
+def test_broken_file_is_reported_before_an_unknown_tag(project: Project) -> None:
     """It may be the one that has it."""
     pytester = project(TAGGED, test=TWO_SUITES)
     (pytester.path / "other.jsonl").write_text("{", encoding="utf-8")
@@ -196,7 +196,7 @@ def test_a_broken_file_is_told_before_an_unknown_tag(project: Project) -> None:
     assert "no case has" not in said
 
 
-def test_a_tag_that_somebody_acts_on_is_refused(project: Project) -> None:
+def test_tag_that_is_also_a_marker_is_refused(project: Project) -> None:
     """It would skip its case, forgive it or break it; a plugin's mark as much as pytest's own. Nothing is played."""
     pytester = project([case("one", tags=["fine"]), case("two", tags=["skip"]), case("three", tags=["my own"])])
     pytester.makepyfile(test_plain="def test_plain(): pass")
@@ -204,8 +204,8 @@ def test_a_tag_that_somebody_acts_on_is_refused(project: Project) -> None:
 
     said = refused(pytester)
 
-    assert "cases.jsonl:2: tags: 'skip' is the mark 'skip' of pytest, a plugin or your project" in said
-    assert "cases.jsonl:3: tags: 'my own' is the mark 'my_own' of pytest, a plugin or your project" in said
+    assert "cases.jsonl:2: tag 'skip' is also the marker 'skip' of pytest, a plugin or your project" in said
+    assert "cases.jsonl:3: tag 'my own' is also the marker 'my_own' of pytest, a plugin or your project" in said
     assert "'fine'" not in said
     assert "passed" not in said
 
@@ -216,15 +216,15 @@ def test_every_registered_mark_is_refused(project: Project, tag: str) -> None:
     cases = [case("one", tags=[tag]), case("two", tags=["fine"])]
     pytester = project(cases, ini="markers = declared: in the ini file", plugin="anyio")
 
-    assert f"tags: {tag!r} is the mark" in refused(pytester, "--crmeval-tag=fine", "--collect-only")
+    assert f"tag {tag!r} is also the marker" in refused(pytester, "--crmeval-tag=fine", "--collect-only")
 
 
-def test_many_tags_that_somebody_acts_on_are_told_in_short(project: Project) -> None:
+def test_many_tags_that_are_markers_are_reported_briefly(project: Project) -> None:
     """Each once, five of them."""
     said = refused(project([case("one", tags=ACTING), case("two", tags=ACTING)]))
 
-    assert 5 == said.count("cases.jsonl:1: tags:")
-    assert 0 == said.count("cases.jsonl:2: tags:")
+    assert 5 == said.count("cases.jsonl:1: tag ")
+    assert 0 == said.count("cases.jsonl:2: tag ")
     assert "... and 3 more" in said
 
 

@@ -47,11 +47,18 @@ def test_header_and_summary(project: Project, snapshot: SnapshotAssertion, xdist
 
 
 def test_quiet_shows_the_summary_only(project: Project) -> None:
-    """``-q`` is heard."""
+    """Without the header of the run."""
     result = project().runpytest("-q")
 
     result.stdout.no_fnmatch_line("crmeval run:*")
     result.stdout.fnmatch_lines(["suite *subject*", "crm *oracle*"])
+
+
+def test_heading_of_the_summary_follows_an_empty_line_like_those_of_pytest(project: Project) -> None:
+    """No empty line separates it from the summary."""
+    said = project().runpytest("-p", "no:xdist").stdout.str()
+
+    assert re.search(r"\[100%\]\n\n=+ crmeval =+\nsuite +subject .*\ncrm +oracle ", said)
 
 
 def test_a_failure_shows_dialogue_and_difference(project: Project) -> None:
@@ -64,10 +71,12 @@ def test_a_failure_shows_dialogue_and_difference(project: Project) -> None:
             "  turn 1",
             "    user   Please create Ada Ltd, ada@ada.example, active.",
             "    agent  Done.",
-            "    ✗ calls: not written: create_new_client(name='Ada Ltd', *)",
+            "    ✗ calls: not written: create_new_client(name='Ada Ltd',*",
+            "      *",
             "  ✗ state: clients: missing: name='Ada Ltd', *",
         ]
     )
+    assert all(len(line) <= 80 for line in result.stdout.str().partition(" FAILURES ")[2].splitlines())
     for line in ("*assert False*", "*where False = *", "FAILED *", ">*assert trial.passed*"):
         result.stdout.no_fnmatch_line(line)
 

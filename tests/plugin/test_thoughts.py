@@ -73,7 +73,7 @@ def thinking(seen: Seen) -> Answer:
     """Think, then call; think, then speak."""
     if not seen.results:
         return Call(ToolCall(tool="create_new_client", arguments=dict(ADA)), text=f"<think>{THOUGHT}</think>")
-    return Say(f"<think>{THOUGHT}</think>Ada Ltd is a client now.")
+    return Say(f"<think>{THOUGHT}</think>Ada Ltd is a client now. They always pay us in cash.")
 
 
 @pytest.mark.usefixtures("given_server")

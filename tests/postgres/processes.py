@@ -7,9 +7,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tests.forkserver import ForkedProcess, start
 
 SECONDS = 300.0
 """On a machine that has much else to do; on others nobody waits so long."""
@@ -48,11 +50,22 @@ def children(parent: int) -> list[int]:
     return found
 
 
+def workers_of(leader: int) -> list[int]:
+    """Return the xdist workers of a pytest run that leads a process group, new processes and forked ones."""
+    found = []
+    for pid, command in commands().items():
+        is_python = "exec(eval(sys.stdin.readline()))" in str(command) or "tests.forkserver" in command
+        with suppress(ProcessLookupError):
+            if pid != leader and is_python and os.getpgid(pid) == leader:
+                found.append(pid)
+    return sorted(found)
+
+
 @dataclass
 class Run:
     """A pytest run that is going on, in a process group of its own, like one in a terminal."""
 
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | ForkedProcess
     folder: Path
     homes: list[Path] = field(default_factory=list)
     postmasters: list[int] = field(default_factory=list)
@@ -64,9 +77,7 @@ class Run:
 
     def workers(self) -> list[int]:
         """Return the xdist workers."""
-        return [
-            pid for pid in children(self.process.pid) if "exec(eval(sys.stdin.readline()))" in str(commands().get(pid))
-        ]
+        return workers_of(self.process.pid)
 
     def look_at_server(self) -> None:
         """Remember where the embedded server is, to look for what is left of it."""
@@ -112,18 +123,26 @@ def _shared_memory(creator: int) -> list[str]:
 
 
 @contextmanager
-def running(folder: Path, *arguments: str, environment: dict[str, str] | None = None) -> Iterator[Run]:
-    """Start pytest in ``folder``; whatever happens, end its process group."""
+def running(
+    folder: Path, *arguments: str, environment: dict[str, str] | None = None, forked: bool = False
+) -> Iterator[Run]:
+    """Start pytest in ``folder``, from nothing or forked; whatever happens, end its process group."""
+    process: subprocess.Popen[bytes] | ForkedProcess
+    command = ["-m", "pytest", "-p", "no:cacheprovider", *arguments]
+    variables = {**os.environ, "PYTHONUNBUFFERED": "1", **(environment or {})}
     with (folder / "output.txt").open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments],
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            env={**os.environ, "PYTHONUNBUFFERED": "1", **(environment or {})},
-            start_new_session=True,
-        )
+        if forked:
+            process = start(command, folder=folder, output=output, environment=variables)
+        else:
+            process = subprocess.Popen(
+                [sys.executable, *command],
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=variables,
+                start_new_session=True,
+            )
     try:
         yield Run(process, folder)
     finally:

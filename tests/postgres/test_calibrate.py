@@ -64,7 +64,7 @@ def test_a_sound_suite(calibrate: Any) -> None:  # noqa: ANN401 (a function)
     assert (True, 0) == (document["holds"], document["invalid"])
 
 
-def test_what_nobody_can_pass_is_left_out(calibrate: Any) -> None:  # noqa: ANN401 (a function)
+def test_cases_that_no_agent_can_pass_are_skipped(calibrate: Any) -> None:  # noqa: ANN401 (a function)
     """A seed that does not fit, a fact that nobody knows."""
     misfit = case("misfit", initial_entities={"seed_data": {"Client": {f"{7:032x}": {"name": 7}}}})
     unsaid = case("unsaid")
@@ -75,7 +75,7 @@ def test_what_nobody_can_pass_is_left_out(calibrate: Any) -> None:  # noqa: ANN4
     assert 0 == status
     assert ["2 invalid conversations were skipped", "", "1 conversations"] == told.splitlines()[:3]
     status, _, complaint = calibrate(misfit, unsaid)
-    assert (2, "crmeval: no agent can pass any of these cases; crmeval lint says why\n") == (status, complaint)
+    assert (2, "crmeval: no agent can pass any of these cases; crmeval lint shows why\n") == (status, complaint)
 
 
 def test_scores_that_can_not_be_believed_are_status_1(calibrate: Any) -> None:  # noqa: ANN401 (a function)

@@ -39,7 +39,7 @@ def test_a_full_disk_stops_the_run_with_one_line_and_loses_nothing(
 
     assert 1 == result.returncode
     said = result.stdout + result.stderr
-    assert "trials.jsonl: File too large; what was played so far is safe" in said
+    assert "trials.jsonl: File too large; finished trials are saved" in said
     assert "INTERNALERROR" not in said
     assert "Traceback" not in said
 

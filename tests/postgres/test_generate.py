@@ -60,7 +60,7 @@ def test_there_must_be_a_place_for_it(tmp_path: Path, capsys: pytest.CaptureFixt
     assert f"crmeval: {tmp_path} is not a regular file; use - for standard output\n" == capsys.readouterr().err
 
 
-def test_a_link_is_followed_and_what_is_no_file_is_left_alone(
+def test_link_is_followed_and_special_files_are_not_replaced(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Nobody wants to find a file in place of a pipe, even who insists."""
@@ -76,7 +76,7 @@ def test_a_link_is_followed_and_what_is_no_file_is_left_alone(
     assert (tmp_path / "pipe").is_fifo()
 
 
-def test_a_terminal_that_knows_no_letters_gets_the_same_bytes(tmp_path: Path) -> None:
+def test_ascii_terminal_gets_the_same_bytes(tmp_path: Path) -> None:
     """Names are of many languages."""
     program = [sys.executable, "-m", "pytest_crmeval.cli", "generate", "--count", "3", "-o", "-"]
     poor = {**os.environ, "LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
@@ -87,7 +87,7 @@ def test_a_terminal_that_knows_no_letters_gets_the_same_bytes(tmp_path: Path) ->
     ).stdout
 
 
-def test_a_full_disk_is_told_in_one_line(tmp_path: Path) -> None:
+def test_full_disk_is_reported_in_one_line(tmp_path: Path) -> None:
     """The kernel refuses the draft, and there is no file."""
     program = (
         "import resource, sys; from pytest_crmeval.cli import main;"

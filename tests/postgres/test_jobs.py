@@ -222,7 +222,7 @@ def test_a_run_that_is_stopped_goes_on_where_it_was(desk: Desk) -> None:
     assert figures(desk.report()) == desk.undisturbed()
 
 
-def test_who_stops_a_plain_run_is_told_how_it_goes_on(desk: Desk) -> None:
+def test_stopping_a_plain_run_shows_how_to_resume_it(desk: Desk) -> None:
     """Nobody has submitted it: crmeval run would not know its command."""
     with running(desk.folder, "--crmeval-agent", "gated:Gated", "--crmeval-run", desk.run) as plain:
         desk.until(2)
@@ -280,7 +280,7 @@ CAN_NOT_BEGIN = pytest.mark.parametrize(
         (["--", "--no-such-option"], "unrecognized arguments: --no-such-option"),
         (["--agent", "nobody:Here"], "there is no module 'nobody' on the Python path"),
         (["-k", "nothing-like-it"], "9 deselected"),
-        (["--eval", "nothing"], "--crmeval-suite 'nothing': there is no such suite; there are crm"),
+        (["--eval", "nothing"], "--crmeval-suite 'nothing': unknown suite; suites: crm"),
         (["--agent", "openai:gpt-4.1"], "needs the environment variable OPENAI_API_KEY"),
     ],
     ids=["option", "agent", "nothing", "suite", "key"],
@@ -333,7 +333,7 @@ def test_a_job_on_a_full_disk_is_stopped_and_goes_on_when_there_is_room(desk: De
     again = desk.types("run", desk.run)
 
     assert "stopped" in full.splitlines()[0]
-    assert "File too large; what was played so far is safe" in full
+    assert "File too large; finished trials are saved" in full
     assert f"crmeval run {desk.run}" in full
     assert "(7 to play, resumed: 2 done)" in again.stdout
     assert figures(desk.report()) == desk.undisturbed()

@@ -140,7 +140,7 @@ def test_only_the_trial_that_loses_its_connection_twice_is_errored(own: OwnServe
 def test_players_wait_for_a_server_that_restarts(own: OwnServer, breaking: pytest.Pytester) -> None:
     """The server is stopped until the progress shows that players wait for it."""
     arguments = ("--crmeval-agent", "breaking:Breaking?how=away", "--crmeval-progress", "on", *SEVERAL)
-    with running(breaking.path, *arguments) as run:
+    with running(breaking.path, *arguments, forked=True) as run:
         stop_when_asked(own, run)
         eventually(lambda: "crmeval: waiting for PostgreSQL (unreachable for " in run.output(), "it is shown")
         own.start()
@@ -156,7 +156,7 @@ def test_run_stops_if_the_server_stays_unreachable_and_can_be_resumed(
     """Unfinished cases are not run, instead of errored, and a resumed run plays them."""
     breaking.makeini("[pytest]\npythonpath = .\ncrmeval_page = false\ncrmeval_server_wait = 1\n")
     arguments = ("--crmeval-agent", "breaking:Breaking?how=away", "--crmeval-run", "the-run", *SEVERAL)
-    with running(breaking.path, *arguments) as run:
+    with running(breaking.path, *arguments, forked=True) as run:
         stop_when_asked(own, run)
 
         assert pytest.ExitCode.TESTS_FAILED == run.end(), run.output()

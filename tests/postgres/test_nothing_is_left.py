@@ -26,6 +26,15 @@ class Slow(Half):
         time.sleep(0.0 if Path("go-on").exists() else 0.1)
         return super().reply(messages, tools)
 
+class Pausing(Half):
+    replies = 0
+
+    def reply(self, messages, tools):
+        Pausing.replies += 1
+        while Pausing.replies > 8 and not Path("go-on").exists():
+            time.sleep(0.02)
+        return super().reply(messages, tools)
+
 class Waiting(Half):
     def reply(self, messages, tools):
         while not Path("go-on").exists():
@@ -80,7 +89,7 @@ def test_nothing_is_left_after_ctrl_c(slow: Path) -> None:
 
 def test_nothing_is_left_after_ctrl_c_twice(slow: Path) -> None:
     """At once."""
-    with running(slow, "-n", "1", "--crmeval-agent", "slow:Slow") as run:
+    with running(slow, "-n", "1", "--crmeval-agent", "slow:Slow", forked=True) as run:
         eventually(lambda: run.journalled() > 3, "trials are in the journal")
         run.look_at_server()
         run.interrupt()
@@ -139,7 +148,7 @@ def test_after_the_owner_was_killed_while_the_server_starts(tmp_path: Path, mill
 
 def test_nothing_is_left_after_the_keeper_was_killed(slow: Path) -> None:
     """The run goes on, and its controller clears the server away."""
-    with running(slow, "-n", "1", "--crmeval-agent", "slow:Waiting") as run:
+    with running(slow, "-n", "1", "--crmeval-agent", "slow:Waiting", forked=True) as run:
         eventually(lambda: "crmeval server" in run.output(), "it has begun")
         run.look_at_server()
         os.kill(run.keepers[0], signal.SIGKILL)
@@ -152,7 +161,7 @@ def test_nothing_is_left_after_the_keeper_was_killed(slow: Path) -> None:
 
 def test_nothing_is_left_after_the_postmaster_was_killed(slow: Path) -> None:
     """The run stops at once and says why, the rest is not run, and the System V segment is gone."""
-    with running(slow, "-n", "1", "--crmeval-agent", "slow:Waiting") as run:
+    with running(slow, "-n", "1", "--crmeval-agent", "slow:Waiting", forked=True) as run:
         eventually(lambda: "crmeval server" in run.output(), "it has begun")
         run.look_at_server()
         os.kill(run.postmasters[0], signal.SIGKILL)
@@ -161,7 +170,7 @@ def test_nothing_is_left_after_the_postmaster_was_killed(slow: Path) -> None:
         assert pytest.ExitCode.TESTS_FAILED == run.end(), run.output()
     run.nothing_left()
     (summary,) = report_of(slow)["results"]
-    assert "the run was stopped: the embedded PostgreSQL has ended" in run.output()
+    assert "the run was stopped: the embedded PostgreSQL has stopped" in run.output()
     assert 0 == summary["errored"]
     assert 30 == summary["passed"] + summary["not_run"]
 
@@ -169,10 +178,10 @@ def test_nothing_is_left_after_the_postmaster_was_killed(slow: Path) -> None:
 def test_next_run_removes_the_server_after_keeper_and_controller_were_killed(slow: Path) -> None:
     """The server survives both of them. A server that is in use is not removed."""
     waiting = ("-n", "1", "--crmeval-agent", "slow:Waiting")
-    with running(slow, *waiting) as run:
+    with running(slow, *waiting, forked=True) as run:
         eventually(lambda: "crmeval server" in run.output(), "it has begun")
         run.look_at_server()
-        with running(slow, *waiting) as living:
+        with running(slow, *waiting, forked=True) as living:
             eventually(lambda: "crmeval server" in living.output(), "it has begun")
             living.look_at_server()
             os.kill(run.keepers[0], signal.SIGKILL)
@@ -180,7 +189,7 @@ def test_next_run_removes_the_server_after_keeper_and_controller_were_killed(slo
             run.end()
             assert mentions(run.homes[0])
 
-            with running(slow, "-k", "case-1", "-p", "no:xdist") as following:
+            with running(slow, "-k", "case-1", "-p", "no:xdist", forked=True) as following:
                 assert pytest.ExitCode.OK == following.end(), following.output()
             run.nothing_left()
             assert living.homes[0].exists()
@@ -261,7 +270,7 @@ def readable(path: Path) -> bool:
 
 def test_after_a_worker_was_killed(slow: Path) -> None:
     """The run continues with a replacement, which plays the case of the killed worker again."""
-    with running(slow, "-n", "2", "--crmeval-agent", "slow:Slow") as run:
+    with running(slow, "-n", "2", "--crmeval-agent", "slow:Pausing", forked=True) as run:
         eventually(lambda: run.journalled() > 3, "trials are in the journal")
         run.look_at_server()
         os.kill(run.workers()[0], signal.SIGKILL)
@@ -275,8 +284,8 @@ def test_after_a_worker_was_killed(slow: Path) -> None:
 
 def test_on_a_given_server(slow: Path, server: str) -> None:
     """A run drops its databases, those of a crashed worker included."""
-    arguments = ("-n", "2", "--crmeval-agent", "slow:Slow", "--crmeval-run", "given-crash")
-    with running(slow, *arguments, environment={"CRMEVAL_DSN": server}) as run:
+    arguments = ("-n", "2", "--crmeval-agent", "slow:Pausing", "--crmeval-run", "given-crash")
+    with running(slow, *arguments, environment={"CRMEVAL_DSN": server}, forked=True) as run:
         eventually(lambda: run.journalled() > 3, "trials are in the journal")
         assert {"crmeval_given-crash_template", "crmeval_given-crash_gw0", "crmeval_given-crash_gw1"} == databases(
             server, "given-crash"
@@ -292,14 +301,14 @@ def test_on_a_given_server_after_ctrl_c_twice(slow: Path, server: str) -> None:
     """Its databases are dropped by the next run at the latest."""
     run_id = "given-interrupt"
     arguments = ("-n", "2", "--crmeval-agent", "slow:Slow", "--crmeval-run", run_id)
-    with running(slow, *arguments, environment={"CRMEVAL_DSN": server}) as run:
+    with running(slow, *arguments, environment={"CRMEVAL_DSN": server}, forked=True) as run:
         eventually(lambda: run.journalled() > 3, "trials are in the journal")
         for _ in range(2):
             run.interrupt()
             time.sleep(0.1)
         run.end()
 
-    with running(slow, "-k", "case-1", environment={"CRMEVAL_DSN": server}) as following:
+    with running(slow, "-k", "case-1", environment={"CRMEVAL_DSN": server}, forked=True) as following:
         following.end()
     assert set() == databases(server, run_id)
 
@@ -315,11 +324,11 @@ def test_leftovers_on_a_given_server_are_swept_by_the_next_run(slow: Path, serve
         run.end()  # what it leaves behind is swept by whoever starts next, perhaps by another test
 
     waiting = ("--crmeval-agent", "slow:Waiting", "-n", "2")
-    with running(slow, *waiting, "--crmeval-run", "given-living", environment=given) as living:
+    with running(slow, *waiting, "--crmeval-run", "given-living", environment=given, forked=True) as living:
         its_own = {f"crmeval_given-living_{name}" for name in ("template", "gw0", "gw1")}
         eventually(lambda: its_own == databases(server, "given-living"), "it has its databases")
         eventually(lambda: not databases(server, "given-dead"), "leftovers are swept")
-        with running(slow, "--crmeval-run", "given-third", environment=given) as third:
+        with running(slow, "--crmeval-run", "given-third", environment=given, forked=True) as third:
             assert pytest.ExitCode.OK == third.end(), third.output()
         assert its_own == databases(server, "given-living")
         (slow / "go-on").touch()

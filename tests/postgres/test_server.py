@@ -238,7 +238,7 @@ def test_a_server_is_stopped_though_a_forked_child_holds_its_pipe() -> None:
     assert not Path(str(conninfo_to_dict(server.conninfo)["host"])).exists()
 
 
-def test_an_address_that_is_no_text_is_told(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_undecodable_address_is_reported(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bytes that are not UTF-8 come from the environment as half surrogates."""
     monkeypatch.setenv("CRMEVAL_DSN", "host=/tmp/\udcff user=a")
 

@@ -66,7 +66,7 @@ def test_its_databases_are_dropped_also_when_the_caller_fails(server: str) -> No
     assert set() == databases(server, *runs)
 
 
-def test_a_server_that_is_not_there_is_told_in_one_line() -> None:
+def test_missing_server_is_reported_in_one_line() -> None:
     """With what to look at."""
     with (
         pytest.raises(ServerUnavailable, match=r"127\.0\.0\.1:9 can't be reached"),

@@ -79,7 +79,7 @@ def test_it_is_written_as_it_happens(telemetry: Telemetry) -> None:
     assert (1, "my [redacted] note") == (registry["position"], registry["playbook"]["student_notes"])  # type: ignore[index,call-overload] # JSON
 
 
-def test_what_breaks_off_is_told_so(telemetry: Telemetry) -> None:
+def test_abandoned_session_is_recorded_as_such(telemetry: Telemetry) -> None:
     """And what was never brought to an end, because somebody was killed, when the case is played again."""
     with suppress(ConnectionError), telemetry.session(planned("one"), KEY) as log:
         log.begun(BEGUN)
@@ -99,7 +99,7 @@ def cut_off(server: str, name: str) -> None:
         connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
 
 
-def test_a_database_that_fails_is_told_of_and_spoils_nothing(telemetry: Telemetry, server: str) -> None:
+def test_failing_telemetry_database_is_reported_and_affects_nothing_else(telemetry: Telemetry, server: str) -> None:
     """Nothing more is written of this conversation, so that no row lacks those before it; the next one is whole."""
     with telemetry.session(planned("one"), KEY) as log:
         log.begun(BEGUN)

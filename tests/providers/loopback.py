@@ -80,6 +80,12 @@ def crm_brain(seen: Seen) -> Answer:
     return Call(ToolCall(tool="create_new_client", arguments={**asked.groupdict(), "status": "Active"}))
 
 
+def chatty_brain(seen: Seen) -> Answer:
+    """Play them rightly, and say more than the rules of `reply` can decide."""
+    done = crm_brain(seen)
+    return Say("Done. They always pay us in cash.") if seen.results else done
+
+
 class Loopback:
     """The server, while the context lasts; answers given as a list come one after the other, the last for ever.
 

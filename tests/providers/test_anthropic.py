@@ -71,7 +71,7 @@ def test_results_and_the_user_share_a_turn() -> None:
     assert ["tool_result", "text"] == [block["type"] for block in turns[-1]["content"]]
 
 
-def test_arguments_that_are_no_object_are_sent_in_one() -> None:
+def test_arguments_that_are_not_an_object_are_wrapped_in_one() -> None:
     """The server takes nothing else."""
     call = ToolCall(tool="find", arguments='{"name": ')  # type: ignore[arg-type] # models do that
     turns = seen([*HELLO, agent_says(Reply(calls=[call])), crm_says([ToolResult(value=1)])])[0].body["messages"]
@@ -79,7 +79,7 @@ def test_arguments_that_are_no_object_are_sent_in_one() -> None:
     assert {"arguments": '{"name": '} == turns[1]["content"][0]["input"]
 
 
-def test_a_temperature_is_sent_to_the_version_that_knows_one() -> None:
+def test_temperature_is_sent_with_the_api_version_that_supports_it() -> None:
     """The version that the SDK would ask for refuses it for every model."""
     assert "2023-06-01" == seen()[0].headers["anthropic-version"]
 

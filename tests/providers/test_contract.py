@@ -147,7 +147,7 @@ class TestUnderstood:
         assert (Reply(), "said") == (completion.reply, completion.ending)
 
     @pytest.mark.parametrize("text", NO_OBJECTS.values(), ids=NO_OBJECTS)
-    def test_arguments_that_are_no_object(self, desk: Desk, text: str) -> None:
+    def test_arguments_that_are_not_an_object(self, desk: Desk, text: str) -> None:
         """They stay what they are; the CRM refuses them."""
         call = desk.completion(BrokenArguments("add_note", text)).reply.calls[0]
 

@@ -131,7 +131,7 @@ def test_a_bad_request_that_names_the_model(body: object) -> None:
         told("No.", "invalid_api_key"),
     ],
 )
-def test_a_bad_key_that_is_told_as_a_bad_request(body: object) -> None:
+def test_bad_key_reported_as_a_bad_request_is_recognised(body: object) -> None:
     """And which variable holds it."""
     error = said(400, body)
 

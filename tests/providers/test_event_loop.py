@@ -88,7 +88,7 @@ def test_an_error_comes_back() -> None:
         event_loop.run(fail(), SOON)
 
 
-def test_who_takes_too_long_is_cancelled() -> None:
+def test_slow_call_is_cancelled() -> None:
     """Whatever it was waiting for."""
     ended = threading.Event()
 
@@ -148,7 +148,7 @@ def test_names_are_looked_up() -> None:
     assert socket.getaddrinfo("localhost", 80, type=socket.SOCK_STREAM) == event_loop.run(addresses(), SOON)
 
 
-def test_a_name_that_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_host_name_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who asks is told so."""
 
     def unknown(*_: object, **__: object) -> None:

@@ -116,7 +116,7 @@ def test_a_server_that_does_not_even_accept_is_a_timeout(dialect: str) -> None:
 
 @every_dialect
 @pytest.mark.parametrize("trouble", [CloseAtOnce(), CloseMidBody()], ids=["at once", "mid body"])
-def test_a_connection_that_breaks_off_is_told_as_such(dialect: str, trouble: Answer) -> None:
+def test_broken_connection_is_reported_as_such(dialect: str, trouble: Answer) -> None:
     """With an answer half there, or none."""
     with Loopback([trouble, Say("Hi")]) as server:
         cause = cause_of(dialect, server.url)
@@ -126,7 +126,7 @@ def test_a_connection_that_breaks_off_is_told_as_such(dialect: str, trouble: Ans
 
 
 @every_dialect
-def test_a_refused_connection_is_told_as_such(dialect: str) -> None:
+def test_refused_connection_is_reported_as_such(dialect: str) -> None:
     """Nobody listens there."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -345,7 +345,7 @@ def test_nothing_is_at_other_paths() -> None:
     assert (404, "/v1/models") == (response.status_code, server.seen[0].path)
 
 
-def test_closing_hangs_up_on_whoever_waits() -> None:
+def test_closing_ends_waiting_handlers() -> None:
     """A handler that hangs is gone with the server, and so is every other thread."""
     before = set(threading.enumerate())
     asked = threading.Event()
@@ -388,7 +388,7 @@ def test_errors_of_the_brain_are_raised_on_exit() -> None:
         ask_broken()
 
 
-def test_errors_of_the_brain_are_told_beside_those_of_the_test() -> None:
+def test_errors_of_the_fake_model_are_shown_with_those_of_the_test() -> None:
     """They are often its reason."""
     with pytest.raises(openai.InternalServerError) as caught, Loopback(broken) as server:
         chat(server)

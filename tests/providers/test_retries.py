@@ -242,7 +242,7 @@ def test_what_was_asked_again_is_counted_beside_what_was_answered(dialect: str) 
     assert (usage, 0.01) == (meter.bill.usage, meter.bill.cost)
 
 
-def test_attempts_for_a_call_that_is_never_answered_are_counted_too() -> None:
+def test_attempts_of_a_call_without_an_answer_are_counted() -> None:
     """They are nobody's calls, and nobody's money."""
     meter = UsageMeter()
     with Loopback([Status(503)]) as server:
@@ -295,7 +295,7 @@ def test_pauses_take_no_more_than_the_patience_of_the_account() -> None:
     assert 3 <= len(server.seen) < 30
 
 
-def test_attempts_that_hang_take_from_the_patience_too() -> None:
+def test_hanging_attempts_count_towards_the_time_limit() -> None:
     """Time is lost, whether it is spent in pauses or not."""
     meter = UsageMeter(patience=300.0)
     with Loopback([Hang()]) as server:
@@ -379,7 +379,7 @@ def test_every_attempt_has_a_permit_and_gives_it_back(dialect: str) -> None:
 
 
 @every_dialect
-def test_headers_about_limits_reach_whoever_gives_the_permits(dialect: str) -> None:
+def test_rate_limit_headers_reach_the_limiter(dialect: str) -> None:
     """They tell before a 429 does."""
     name = "anthropic-ratelimit-requests-remaining" if dialect == "anthropic" else "x-ratelimit-remaining-requests"
     with Loopback([Say("Hi", headers={name: "3"})]) as server:

@@ -37,6 +37,12 @@ ATTACKS: Mapping[str, str] = {
                     os._exit(0)
             except OSError: pass
         """,
+        "group of the template": """
+            import os, signal
+            try: os.setpgid(0, os.getpgid(os.getppid()))
+            except OSError: pass
+            else: os.kill(0, signal.SIGKILL)
+        """,
         "stdout held open": """
             import os, time
             try:

@@ -141,7 +141,7 @@ def test_the_search_would_find_a_secret(limited: LocalSandbox, tmp_path: Path) -
     assert SECRET.encode() in ended.stdout
 
 
-def test_nobody_is_called(sandbox: LocalSandbox, public: Path) -> None:
+def test_programs_reach_no_server(sandbox: LocalSandbox, public: Path) -> None:
     """Servers on loopback, on an abstract name and in a file see no connection, and no datagram comes."""
     abstract, place = f"crmeval-{os.getpid()}", str(public / "socket")
     servers = [socket.create_server(("127.0.0.1", 0))]
@@ -275,3 +275,12 @@ def test_whatever_a_run_leaves_is_gone_before_the_next(sandbox: LocalSandbox) ->
         run(sandbox, hostile, PATIENT)
 
         assert b"['main.py']\n[]\n" == run(sandbox, look, PATIENT).stdout
+
+
+def test_stdin_can_be_sought_from_its_beginning(sandbox: LocalSandbox) -> None:
+    source = "import sys; file = sys.stdin.buffer; file.read(200); print(file.seek(152), file.read(4))"
+    numbers = b"".join(b"%03d," % number for number in range(250))
+    with sandbox.prepared(Program(language=Language.PYTHON, source=source)) as prepared:
+        ended = prepared.run(ProgramInput(stdin=numbers), PATIENT)
+
+    assert b"152 b'038,'\n" == ended.stdout

@@ -11,7 +11,6 @@ import pytest
 from pytest_crmeval.journal.solutions.outcomes import SolutionOutcome, Ungradable
 from pytest_crmeval.ports.sandbox import Sandbox
 from pytest_crmeval.sandboxes.local import LocalSandbox
-from pytest_crmeval.solutions import referee
 from pytest_crmeval.solutions.files import read
 from pytest_crmeval.solutions.play.solution import Judge, Rules
 from pytest_crmeval.solutions.play.solution_file import judging_by
@@ -40,7 +39,7 @@ def judged(
         text = "".join(json.dumps(record) + "\n" for record in records)
         (folder / name).write_text(text, encoding="utf-8")
     problems = opened([folder / "problems.jsonl"], TestChoice(max_generated=None))
-    with Judge(sandbox, referee, Rules()) as judge:
+    with Judge(sandbox, Rules()) as judge:
         judging = judging_by(problems.get, judge, sandbox)
         return [judging(line) if isinstance(line, Solution) else line for line in read(folder / "samples.jsonl")]
 
@@ -83,6 +82,7 @@ def test_functions_are_called_through_piston(piston: Any, tmp_path: Path) -> Non
     ("completion", "expected", "reason"),
     [
         pytest.param("    return None\n", "WA", "assert candidate(1, 2) == 3", id="an assertion"),
+        pytest.param("", "WA", "assert candidate(1, 2) == 3", id="nothing"),
         pytest.param("    raise ValueError('no')\n", "RE", "exit code 1: ValueError: no", id="an exception"),
         pytest.param("    return (\n", "RE", "SyntaxError", id="no Python"),
         pytest.param("    import sys; sys.exit(0)\n", "WA", "ended before its tests did", id="it exits"),
@@ -113,6 +113,13 @@ def test_what_a_function_does_decides(
 def test_a_function_that_is_not_there_is_wrong(auto: LocalSandbox, tmp_path: Path) -> None:
     """It is said which."""
     sample = {"task_id": "HumanEval/900", "solution": "def other(): pass"}
+
+    assert ("WA", "test 1 (official): there is no function add") == verdict(auto, tmp_path, HUMAN_EVAL, sample)
+
+
+def test_an_empty_solution_is_wrong(auto: LocalSandbox, tmp_path: Path) -> None:
+    """As in evalplus: a model that answers nothing has no higher pass@1 for it."""
+    sample = {"task_id": "HumanEval/900", "solution": ""}
 
     assert ("WA", "test 1 (official): there is no function add") == verdict(auto, tmp_path, HUMAN_EVAL, sample)
 

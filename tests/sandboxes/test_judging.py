@@ -12,7 +12,6 @@ import pytest
 from pytest_crmeval.journal.solutions.outcomes import SolutionOutcome
 from pytest_crmeval.ports.sandbox import Language, Program
 from pytest_crmeval.sandboxes.local import LocalSandbox
-from pytest_crmeval.solutions import referee
 from pytest_crmeval.solutions.files import read
 from pytest_crmeval.solutions.play.solution import Judge, Rules, judge
 from pytest_crmeval.solutions.problem import Checker, CheckerStyle, Problem, ProblemTest
@@ -47,7 +46,7 @@ def judged(
     sandbox: LocalSandbox, source: str, task: Problem, language: Language = Language.PYTHON, rules: Rules | None = None
 ) -> SolutionOutcome:
     """Judge one program."""
-    return judge(solution(source, language), task, sandbox, referee, rules or Rules())
+    return judge(solution(source, language), task, sandbox, rules or Rules())
 
 
 def checked(style: CheckerStyle, source: str, language: Language = Language.PYTHON) -> Problem:
@@ -138,7 +137,7 @@ def test_checkers_of_every_style(cpp: LocalSandbox, style: CheckerStyle) -> None
     language = Language.PYTHON if style is CheckerStyle.STDOUT else Language.CPP
     task = checked(style, ANY_GREATER[style], language)
     programs = ["print(2)", "print(987)", "print(1)", "print('x')"]
-    with Judge(cpp, referee, Rules()) as one:
+    with Judge(cpp, Rules()) as one:
         outcomes = [one.judge(solution(source), task) for source in programs]
 
     assert ["AC", "AC", "WA", "WA"] == [str(each.verdict) for each in outcomes], outcomes
@@ -179,7 +178,7 @@ def test_a_checker_that_can_not_be_compiled(cpp: LocalSandbox) -> None:
     assert "the checker can't be compiled: " in outcome.reason
 
 
-def test_an_output_that_is_no_text(auto: LocalSandbox) -> None:
+def test_undecodable_output_is_compared_as_bytes(auto: LocalSandbox) -> None:
     """It is compared as it is, and shown as far as that can be."""
     outcome = judged(auto, "import os; os.write(1, b'1 \\xff\\xfe\\x00')", problem("1 2"))
 
@@ -214,7 +213,7 @@ def test_files_instead_of_stdin_and_stdout(auto: LocalSandbox, source: str, verd
     assert "root" not in "".join(test.output for test in outcome.tests)
 
 
-def test_where_no_file_can_be_written_nobody_is_blamed(walled: dict[str, LocalSandbox]) -> None:
+def test_level_without_writable_files_is_a_judge_error(walled: dict[str, LocalSandbox]) -> None:
     """A level that can't do what a problem asks for is the judge's trouble, not a runtime error."""
     sandbox = allowed(walled["seccomp"])
     outcome = judged(sandbox, "open('output.txt', 'w').write('1')", problem("1", output_file="output.txt"))
@@ -249,7 +248,7 @@ def test_several_threads_share_a_judge(cpp: LocalSandbox) -> None:
     asked = [
         (source, task, verdicts[place]) for source, verdicts in programs.items() for place, task in enumerate(tasks)
     ]
-    with Judge(cpp, referee, Rules()) as one, ThreadPoolExecutor(6) as pool:
+    with Judge(cpp, Rules()) as one, ThreadPoolExecutor(6) as pool:
         outcomes = list(pool.map(lambda each: one.judge(solution(each[0]), each[1]), asked * 5))
 
     assert [verdict for _, _, verdict in asked] * 5 == [str(outcome.verdict) for outcome in outcomes]
@@ -274,7 +273,7 @@ def test_humaneval(auto: LocalSandbox, name: str, solved: int) -> None:
     problems = opened([HUMANEVAL / "problems_stdio.jsonl"])
     solutions = [each for each in read(path) if isinstance(each, Solution)]
     tasks = [task for each in solutions if (task := problems.get(each.problem)) is not None]
-    with Judge(auto, referee, Rules()) as one, ThreadPoolExecutor(auto.slots) as pool:
+    with Judge(auto, Rules()) as one, ThreadPoolExecutor(auto.slots) as pool:
         outcomes = list(pool.map(one.judge, solutions, tasks))
 
     assert (164, 164, solved) == (len(tasks), len(outcomes), sum(outcome.solved for outcome in outcomes))
@@ -298,6 +297,6 @@ def test_a_users_testlib_is_compiled_into_the_checker(cpp: LocalSandbox, tmp_pat
     for testlib in (tmp_path / "testlib.h", None):
         task = opened([tmp_path / "p.jsonl"], testlib=testlib).get("p")
         assert task is not None
-        with Judge(cpp, referee, Rules()) as one:
+        with Judge(cpp, Rules()) as one:
             found.append([str(one.judge(each, task).verdict) for each in solutions])
     assert [["AC", "WA"], ["JE", "JE"]] == found

@@ -28,7 +28,7 @@ def test_an_honest_program_runs(sandbox: LocalSandbox, program: str) -> None:
     assert "é\n" == _output(sandbox, PROGRAMS[program])
 
 
-def test_memory_that_nobody_could_do_with_is_not_missed(sandbox: LocalSandbox) -> None:
+def test_memory_of_the_interpreter_does_not_count(sandbox: LocalSandbox) -> None:
     """What a process has before it is the program's is not the program's."""
     tiny = replace(LIMITS, memory_bytes=4 << 20)
     with sandbox.prepared(Program(language=Language.PYTHON, source="x = b'x' * (int(input()) << 20)")) as prepared:

@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,18 +35,28 @@ with sandbox.prepared(Program(language=Language.PYTHON, source={source!r})) as p
 sandbox.close()
 """
 TEMPLATE = """
-import os, select, socket, sys, threading
+import os, select, signal, socket, sys, threading
 sys.path.insert(0, {root!r})
-from pytest_crmeval.sandboxes.local.inside.template import REPORT
+from pytest_crmeval.sandboxes.local.inside.template import PIDS, REPORT
 from pytest_crmeval.sandboxes.local.inside.template_process import TemplateLost, TemplateProcess
 os.dup2(1, REPORT)
+pids, writing = os.pipe()
+os.set_blocking(pids, False)
+os.dup2(writing, PIDS)
 sys.executable = {executable!r}
-template = TemplateProcess({{"box": "/tmp", "packages": [], "filters": {{}}}})
+template = TemplateProcess({{"box": "/tmp", "packages": [], "filters": {{}}}}, pids)
 """
 BEGIN = """
 source, null = os.open({program!r}, os.O_RDONLY), os.open(os.devnull, os.O_RDWR)
-template.begin(("python", None, [], [], os.fstat(source).st_size), [source, null, 1, null])
-print(template.received()[0])
+template.begin(("python", None, [], [], os.fstat(source).st_size), [null, 1, null, source])
+print(template.ended()[0])
+"""
+HANG = """
+os.kill(template._pid, signal.SIGSTOP)
+null = os.open(os.devnull, os.O_RDWR)
+template.begin(("python", None, [], [], 0), [null] * 4)
+print(template.begun())
+template.kill()
 """
 LOSE = """
 template.kill()
@@ -56,6 +67,7 @@ def end_without_reading():
 threading.Thread(target=end_without_reading).start()
 try:
     template.begin(("python", None, [], [], 0), [])
+    template.ended()
 except TemplateLost:
     print("lost")
 """
@@ -149,6 +161,23 @@ def test_a_template_that_ends_before_it_reads_a_request_is_lost() -> None:
     assert "lost\n" == _template(LOSE, sys.executable)
 
 
+def test_a_template_that_hangs_is_not_waited_for_in_the_beginning() -> None:
+    """Its fork server must hear meanwhile that its client is gone."""
+    assert "0\n" == _template(HANG, sys.executable)
+
+
+@pytest.mark.parametrize("signal_name", ["SIGKILL", "SIGTERM", "SIGINT"])
+def test_a_program_that_ends_its_template_has_no_verdict(signal_name: str) -> None:
+    """Where no filter holds it back it may do so: that is trouble of the machine, and other programs run."""
+    sandbox = LocalSandbox("rlimits", workers=1, unsafe=True)
+    source = f"import os, signal; os.kill(os.getppid(), signal.{signal_name}); signal.pause()"
+    with closing(sandbox), sandbox.prepared(Program(language=Language.PYTHON, source=source)) as prepared:
+        with pytest.raises(SandboxError, match="lost 3 times in one run"):
+            prepared.run(ProgramInput(), LIMITS)
+
+        assert b"42\n" == result(sandbox)
+
+
 def test_a_closed_sandbox_runs_nothing() -> None:
     """It says so, and has no processes."""
     before = supervisors()
@@ -182,7 +211,7 @@ def test_waiting_for_a_core_is_not_the_programs_time(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize("level", ["namespaces", "landlock", "seccomp"])
-def test_an_ordinary_user_has_it_too(level: str) -> None:
+def test_ordinary_user_gets_the_same_level(level: str) -> None:
     """With the interpreter of the system: that of root may be out of reach."""
     if os.getuid() or not Path("/usr/bin/python3").exists() or not os.access("/usr/bin/python3", os.X_OK):
         pytest.skip("only root can become somebody else, and needs an interpreter for everybody")

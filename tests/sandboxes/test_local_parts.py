@@ -32,10 +32,11 @@ from pytest_crmeval.sandboxes.local.inside.cleaning import empty, weigh
 from pytest_crmeval.sandboxes.local.inside.levels import Isolation
 from pytest_crmeval.sandboxes.local.inside.messages import PYTHON, WALL, RunRequest, RunResult
 from pytest_crmeval.sandboxes.local.inside.seccomp import Filter
+from pytest_crmeval.sandboxes.local.inside.template_process import TemplateLost
 from pytest_crmeval.sandboxes.local.listening import Ends
 from pytest_crmeval.sandboxes.local.outcomes import execution
 from pytest_crmeval.sandboxes.local.probing import FoundLevel, strongest
-from pytest_crmeval.sandboxes.local.runs import Runnable, checked
+from pytest_crmeval.sandboxes.local.runs import Runnable, check
 from pytest_crmeval.sandboxes.local.slots import cores, place, slot
 
 LIMITS = Limits(cpu_seconds=1.0, wall_seconds=3.0, memory_bytes=1000, output_bytes=10)
@@ -114,7 +115,7 @@ def test_processes_that_vanish_while_they_are_counted_do_not_count(monkeypatch: 
     assert levels._processes_of(os.getuid()) <= expected + 50  # noqa: SLF001 (others come and go)
 
 
-def test_an_unknown_level_is_told_the_known_ones() -> None:
+def test_unknown_level_names_the_known_ones() -> None:
     """Before anything is started."""
     with pytest.raises(SandboxError, match="auto, namespaces, landlock, seccomp, rlimits"):
         strongest("docker", nothing, unsafe=False)
@@ -132,7 +133,7 @@ def test_a_weaker_level_says_why() -> None:
     """And what it does not prevent."""
     shown = FoundLevel(level="seccomp", lacking={"namespaces": "forbidden", "landlock": "unknown"}).shown()
 
-    assert shown.startswith("local (seccomp: programs can read what ")
+    assert shown.startswith("local (seccomp: programs can read ")
     assert shown.endswith("; no namespaces: forbidden; no landlock: unknown)")
 
 
@@ -171,14 +172,14 @@ def test_a_wanted_file_counts_as_output() -> None:
 def test_only_plain_names_are_files(name: str) -> None:
     """Both ways."""
     for feed in (ProgramInput(files={name: b""}), ProgramInput(wanted=(name,))):
-        with pytest.raises(SandboxError, match="no name of a file"):
-            checked(feed)
+        with pytest.raises(SandboxError, match="not the name of a file"):
+            check(feed)
 
 
 def test_too_many_files_are_refused() -> None:
     """More descriptors than a packet carries."""
     with pytest.raises(SandboxError, match="at most 60 files"):
-        checked(ProgramInput(files={f"file{number}": b"" for number in range(61)}))
+        check(ProgramInput(files={f"file{number}": b"" for number in range(61)}))
 
 
 def test_a_folder_is_emptied_however_deep_it_is(tmp_path: Path) -> None:
@@ -231,7 +232,8 @@ def test_something_short_is_kept_whole() -> None:
 @pytest.mark.parametrize("kind", ["plain", "compiles", "executes", "reads_only"])
 def test_a_filter_is_one_that_a_kernel_takes(machine: str, kind: str) -> None:
     """Short enough for its jumps, and made for one process."""
-    made = Filter(machine=_MACHINES[machine], **({} if kind == "plain" else {kind: True}))
+    options: dict[str, Any] = {} if kind == "plain" else {kind: True}
+    made = Filter(machine=_MACHINES[machine], **options)
 
     assert len(made.of(1)) == len(made.of(99)) < 4096 * 8
     assert made.of(1) != made.of(99)
@@ -272,7 +274,24 @@ def test_a_filter_finds_every_call(machine: str) -> None:
     assert decided(made, known.audit_code + 1, 0) == 0x8000_0000
 
 
-def test_a_program_signals_nobody_but_itself() -> None:
+@pytest.mark.parametrize("machine", _MACHINES)
+@pytest.mark.parametrize("kind", ["plain", "compiles", "executes", "reads_only"])
+def test_a_program_is_refused_the_same_in_two_parts(machine: str, kind: str) -> None:
+    """The filter of the template and the rest of the program's own: the kernel obeys the stricter of the two."""
+    known = _MACHINES[machine]
+    options: dict[str, Any] = {} if kind == "plain" else {kind: True}
+    template = Filter(machine=known, compiles=True, any_pid=True)
+    whole = Filter(machine=known, **options).of(99)
+    parts = template.of(1), Filter(machine=known, inherited=template, **options).of(99)
+    calls = [(number, first) for number in range(600) for first in (0, 1, 99, 0x0001_0000, 0x7E02_0000)]
+
+    assert len(parts[1]) < len(whole) / 2
+    assert [decided(whole, known.audit_code, *call) for call in calls] == [
+        min(decided(part, known.audit_code, *call) for part in parts) for call in calls
+    ]
+
+
+def test_program_can_signal_only_itself() -> None:
     """Its filter is made for its own number."""
     known = _MACHINES["x86_64"]
     made = Filter(machine=known).of(99)
@@ -326,7 +345,7 @@ def test_a_core_is_held_by_one(tmp_path: Path) -> None:
     assert {f"core-{core}" for core in cores()} == held_files
 
 
-def test_a_place_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lock_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever made it could hold all cores, or worse."""
     import tempfile
 
@@ -396,12 +415,34 @@ def test_time_in_a_queue_is_not_on_the_clock(monkeypatch: pytest.MonkeyPatch, qu
     seconds = "600" if reason else "0.5"  # whoever is to be ended must still be there, however late that is
     control, client = socket.socketpair()
     with control, client, subprocess.Popen(["/bin/sleep", seconds]) as program:
-        template: Any = SimpleNamespace(control=os.pidfd_open(program.pid))  # it has something to say at the end
+        pidfd = os.pidfd_open(program.pid)  # it has something to say at the end
+        template: Any = SimpleNamespace(control=pidfd, begun=lambda: program.pid)
         server = inside.ForkServer(control=control, isolation=isolation, template=template, report=-1)
-        ended = server._watch(program.pid, time.monotonic(), request)  # noqa: SLF001 (by itself)
-        os.close(template.control)
+        ended = server._watch(time.monotonic(), request)  # noqa: SLF001 (by itself)
+        os.close(pidfd)
 
-    assert (reason, -signal.SIGKILL if reason else 0) == (ended, program.returncode)
+    assert ((program.pid, reason), -signal.SIGKILL if reason else 0) == (ended, program.returncode)
+
+
+def _silent_fork_server(control: socket.socket, template: socket.socket) -> inside.ForkServer:
+    """Return a fork server whose template neither forks nor answers."""
+    isolation = Isolation(box="", folders=(), filters={}, alone=True, counted=False)
+    silent: Any = SimpleNamespace(control=template, begun=lambda: 0)
+    return inside.ForkServer(control=control, isolation=isolation, template=silent, report=-1)
+
+
+@pytest.mark.parametrize(("client_is_there", "error"), [(False, inside.ClientGone), (True, TemplateLost)])
+def test_a_template_that_does_not_even_fork_ends_the_fork_server(client_is_there: bool, error: type[Exception]) -> None:  # noqa: FBT001
+    """At once if the client is gone, else at the limit of the run; no program is to blame, and none is killed."""
+    seconds = 0.1 if client_is_there else 600.0
+    request = RunRequest(kind=PYTHON, cpu_seconds=9, wall_seconds=seconds, memory_bytes=0, file_bytes=0, stack_bytes=0)
+    control, client = socket.socketpair()
+    template, other = socket.socketpair()
+    with control, client, template, other:
+        if not client_is_there:
+            client.close()
+        with pytest.raises(error):
+            _silent_fork_server(control, template)._watch(time.monotonic(), request)  # noqa: SLF001 (by itself)
 
 
 def test_time_in_a_queue_is_seen_where_that_is_possible() -> None:

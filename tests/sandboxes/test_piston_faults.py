@@ -234,9 +234,9 @@ def test_who_waits_when_the_sandbox_is_closed_is_told(start: Start, use: Open) -
 @pytest.mark.parametrize(
     ("fault", "told"),
     [
-        ("404", "it is no Piston server"),
-        ("garbage", "is no JSON"),
-        ("odd", "no list of languages"),
+        ("404", "it is not a Piston server"),
+        ("garbage", "is not JSON"),
+        ("odd", "not a list of languages"),
         ("close", "closed"),
     ],
 )

@@ -9,7 +9,6 @@ from pytest_crmeval.domain.file_outcome import TestVerdict
 from pytest_crmeval.journal.solutions.outcomes import SolutionOutcome
 from pytest_crmeval.ports.sandbox import Language, Program, ProgramInput, SandboxError
 from pytest_crmeval.sandboxes.piston import PistonSandbox
-from pytest_crmeval.solutions import referee
 from pytest_crmeval.solutions.play.solution import Rules, judge
 from tests.programs import problem, solution
 from tests.sandboxes.piston_jobs import Settings
@@ -37,7 +36,7 @@ def use() -> Iterator[Use]:
 
 def judged(sandbox: PistonSandbox, source: str, language: Language = Language.PYTHON) -> SolutionOutcome:
     """Judge a program that is to print 123456."""
-    return judge(solution(source, language), problem("123456", time_limit=20.0), sandbox, referee, Rules())
+    return judge(solution(source, language), problem("123456", time_limit=20.0), sandbox, Rules())
 
 
 @pytest.mark.parametrize("fault", ["lost", "halved", "killed", "asleep"])
@@ -106,7 +105,7 @@ def test_an_accepted_program_is_run_once(use: Use) -> None:
 def test_a_program_that_sleeps_is_late_on_a_server_that_is_well(use: Use) -> None:
     """A small program runs there at the same time."""
     sandbox, _ = use(1)
-    late = judge(solution("import time; time.sleep(600)"), problem("1", time_limit=1.0), sandbox, referee, Rules())
+    late = judge(solution("import time; time.sleep(600)"), problem("1", time_limit=1.0), sandbox, Rules())
 
     assert TestVerdict.TIME_LIMIT is late.verdict, late
 

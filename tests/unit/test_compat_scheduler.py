@@ -161,7 +161,7 @@ def test_a_successor_that_collects_something_else_ends_the_run() -> None:
     ready(scheduler, Worker("gw0"), gone := Worker("gw1"))
     scheduler.remove_node(gone)
 
-    with pytest.raises(RuntimeError, match="gw2, which replaces a crashed worker, has collected other tests"):
+    with pytest.raises(RuntimeError, match="gw2, which replaces a crashed worker, collected different tests"):
         ready(scheduler, Worker("gw2"), items=ITEMS[1:])
 
 

@@ -54,7 +54,24 @@ class AtlasSession:
         proposed = self._proposed(messages, tools)
         if self._mode == "solo" or not _changes(proposed):
             return proposed
-        return self._agreed(messages, tools, proposed)
+        # Return the reply that student and teacher agree on; only in the mode ``coach`` may a change lack
+        # approval
+        said: list[str] = []
+        for number in range(1, self._spec.retries + 1):
+            found = self._reviewed(messages, proposed, said, number)
+            if found.review in {Review.APPROVED, Review.TAKEN_OVER}:
+                return found.instead or proposed
+            said.append(found.guidance if found.review is Review.CORRECTED else _UNREAD)
+            proposed = self._proposed(messages, tools, proposed, said)
+            if not _changes(proposed):
+                return proposed
+        if self._mode == "coach":
+            return proposed
+        found = self._reviewed(messages, proposed, said, self._spec.retries + 1, last=True)
+        if found.review in {Review.APPROVED, Review.TAKEN_OVER}:
+            return found.instead or proposed
+        self._reviews[Review.HELD_BACK] += 1
+        return HELD_BACK
 
     def finished(self, messages: Sequence[Message]) -> Lesson:
         """Reward the conversation and learn from it, unless an answer is unreadable; ModelError if a model fails."""
@@ -70,7 +87,7 @@ class AtlasSession:
             if self.lesson.learns:
                 found = reward(models["reward"], models["arbiter"], messages, spec.samples, spec.threshold)
                 self._setup.log.rewarded(found)
-                self.lesson, problem = replace(self.lesson, reward=found), "nothing was learnt"
+                self.lesson, problem = replace(self.lesson, reward=found), "nothing was learned"
                 seen = SeenConversation(messages=messages, tools=self._tools)
                 self.lesson = revised(models["learner"], self.lesson, self._playbook, seen, most=spec.entries)
         except UnreadableError as error:
@@ -91,25 +108,6 @@ class AtlasSession:
     ) -> Reply:
         system = student_instructions(self._system, self._playbook, _asked_for(messages), before, said)
         return self._setup.models["student"].complete(Prompt(system=system, messages=messages, tools=tools)).reply
-
-    def _agreed(self, messages: Sequence[Message], tools: Sequence[Tool], proposed: Reply) -> Reply:
-        """Return the reply that student and teacher agree on; only in the mode ``coach`` may a change lack approval."""
-        said: list[str] = []
-        for number in range(1, self._spec.retries + 1):
-            found = self._reviewed(messages, proposed, said, number)
-            if found.review in {Review.APPROVED, Review.TAKEN_OVER}:
-                return found.instead or proposed
-            said.append(found.guidance if found.review is Review.CORRECTED else _UNREAD)
-            proposed = self._proposed(messages, tools, proposed, said)
-            if not _changes(proposed):
-                return proposed
-        if self._mode == "coach":
-            return proposed
-        found = self._reviewed(messages, proposed, said, self._spec.retries + 1, last=True)
-        if found.review in {Review.APPROVED, Review.TAKEN_OVER}:
-            return found.instead or proposed
-        self._reviews[Review.HELD_BACK] += 1
-        return HELD_BACK
 
     def _reviewed(
         self, messages: Sequence[Message], proposed: Reply, said: Sequence[str], number: int, *, last: bool = False

@@ -136,7 +136,7 @@ def revised(model: ChatModel, lesson: Lesson, playbook: Playbook, seen: SeenConv
     prompt = prompt_for("learner", REVISION_FORM, shown)
     known = {entry.id for entry in playbook.entries}
     revision = ask(model, prompt, lambda arguments: _revision(arguments, lesson.position, known))
-    unwanted = {name: "the learner finds it wrong or of no use" for name in revision.drop if name in known}
+    unwanted = {name: "the learner rejects it as wrong or useless" for name in revision.drop if name in known}
     lesson = replace(lesson, dropped={**unwanted, **ineffective(counted)})
     return _gated(lesson, revision, playbook, seen.context, most)
 
@@ -167,7 +167,7 @@ def _gated(lesson: Lesson, revision: Revision, playbook: Playbook, context: Entr
 def _revision(arguments: Arguments, position: int, known: Collection[str]) -> Revision:
     entries = _list_in(arguments, "entries")
     if len(entries) > MOST_NEW:
-        raise UnreadableError(f"there are to be at most {MOST_NEW} entries")
+        raise UnreadableError(f"at most {MOST_NEW} entries are allowed")
     # The run that this playbook comes from has also counted from 1.
     names = (name for number in count(1) if (name := f"p{position}.{number}") not in known)
     return Revision(
@@ -180,7 +180,7 @@ def _revision(arguments: Arguments, position: int, known: Collection[str]) -> Re
 
 def _entry(record: Json, name: str, position: int) -> PlaybookEntry:
     if not isinstance(record, Mapping):
-        raise UnreadableError("an entry is to be an object")
+        raise UnreadableError("an entry must be an object")
     cue = _list_in(record, "cue")
     texts = {
         field: in_line(text_in(record, field, longest=2 * LONGEST_TEXT))
@@ -194,5 +194,5 @@ def _entry(record: Json, name: str, position: int) -> PlaybookEntry:
 def _list_in(arguments: Arguments, name: str) -> Sequence[Json]:
     value = arguments.get(name)
     if not isinstance(value, Sequence) or isinstance(value, str):
-        raise UnreadableError(f"{name} is to be a list")
+        raise UnreadableError(f"{name} must be a list")
     return value

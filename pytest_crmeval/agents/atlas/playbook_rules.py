@@ -50,7 +50,7 @@ def objection(entry: PlaybookEntry, playbook: Playbook, context: EntryContext, m
         return found
     for known in playbook.entries:
         if words(known.action) == words(entry.action):
-            return f"it is known already: {known.id}"
+            return f"already in the playbook: {known.id}"
     return "the playbook is full" if len(playbook.practices) >= most else ""
 
 
@@ -60,9 +60,9 @@ def ineffective(playbook: Playbook) -> Mapping[str, str]:
     for practice in playbook.practices:
         gain, compared = practice.gain, min(practice.heard.count, practice.unheard.count) >= HEARD
         if practice.since >= TRIED and practice.fired < RARE * practice.since:
-            found[practice.entry.id] = f"its cue was heard in {practice.fired} of {practice.since} conversations"
+            found[practice.entry.id] = f"its cue matched in {practice.fired} of {practice.since} conversations"
         elif compared and gain is not None and gain < HARM:
-            found[practice.entry.id] = f"conversations with its cue are rewarded by {-gain:.2f} less"
+            found[practice.entry.id] = f"conversations with its cue score {-gain:.2f} lower"
     return found
 
 
@@ -82,9 +82,9 @@ def _wrong_form(entry: PlaybookEntry, context: EntryContext) -> str:
             return f"length: the {name} has more than {LONGEST_TEXT} characters"
     fits = [len(words(phrase)) >= SHORTEST_CUE and len(phrase) <= LONGEST_CUE for phrase in entry.cue]
     if not 1 <= len(fits) <= MOST_CUES or not all(fits):
-        return f"cue: give 1 to {MOST_CUES} words or phrases of {SHORTEST_CUE} to {LONGEST_CUE} characters"
+        return f"cue: must be 1 to {MOST_CUES} words or phrases of {SHORTEST_CUE} to {LONGEST_CUE} characters"
     if not any(map(entry.fires, context.utterances)):
-        return "cue: the user of this conversation has not said it"
+        return "cue: the user did not say it in this conversation"
     if len(entry.action) < SHORTEST_ACTION or not entry.effect:
         return "actionability: say what to do, and what for"
     return "" if entry.tool in {*context.tools, REPLY} else f"actionability: there is no tool {cut(entry.tool, 40)!r}"
@@ -93,10 +93,10 @@ def _wrong_form(entry: PlaybookEntry, context: EntryContext) -> str:
 def particulars(texts: Sequence[str], context: EntryContext) -> str:
     """Return why texts do not apply to other conversations; empty if they do."""
     if found := next((match[0] for text in texts if (match := _PARTICULARS.search(text))), ""):
-        return f"generality: {found!r} is of one conversation only"
+        return f"generality: {found!r} is specific to one conversation"
     said = f" {' '.join(map(words, texts))} "
     named = sorted(value for value in context.values if f" {value} " in said)
-    return f"generality: {cut(named[0], 40)!r} is of one conversation only" if named else ""
+    return f"generality: {cut(named[0], 40)!r} is specific to one conversation" if named else ""
 
 
 def _leaves(value: Json) -> Iterator[str]:

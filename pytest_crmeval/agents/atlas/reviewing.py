@@ -66,15 +66,6 @@ def review(model: ChatModel, proposal: Proposal, allowed: Sequence[str]) -> Revi
         "guidance-so-far": "\n".join(f"- {said}" for said in proposal.before),
         "proposal": dialogue([agent_says(proposal.reply)]),
     }
-    prompt = prompt_for("teacher", _form(allowed), shown)
-    names = {tool.name for tool in proposal.tools}
-    try:
-        return ask(model, prompt, lambda arguments: _read(arguments, allowed, names))
-    except UnreadableError as error:
-        return Reviewed(review=Review.UNREADABLE, guidance=str(error))
-
-
-def _form(allowed: Sequence[str]) -> Tool:
     properties: dict[str, Json] = {
         "verdict": {"type": "string", "enum": list(allowed)},
         "guidance": {
@@ -88,27 +79,34 @@ def _form(allowed: Sequence[str]) -> Tool:
             "items": _CALL,
             "description": "To `take_over`: the calls to make in place of the proposed ones. Else empty.",
         }
-    return answer_tool("review", "Say what becomes of the proposed calls.", properties, optional=("guidance", "calls"))
+    about = "Say what becomes of the proposed calls."
+    form = answer_tool("review", about, properties, optional=("guidance", "calls"))
+    prompt = prompt_for("teacher", form, shown)
+    names = {tool.name for tool in proposal.tools}
+    try:
+        return ask(model, prompt, lambda arguments: _read(arguments, allowed, names))
+    except UnreadableError as error:
+        return Reviewed(review=Review.UNREADABLE, guidance=str(error))
 
 
 def _read(arguments: Arguments, allowed: Sequence[str], tools: Collection[str]) -> Reviewed:
     verdict, guidance = arguments.get("verdict"), text_in(arguments, "guidance", longest=LONGEST_GUIDANCE)
     if not isinstance(verdict, str) or verdict not in allowed:
-        raise UnreadableError(f"verdict is to be one of {', '.join(allowed)}")
+        raise UnreadableError(f"verdict must be one of {', '.join(allowed)}")
     if verdict == "correct" and not guidance:
-        raise UnreadableError("to correct takes guidance")
+        raise UnreadableError("correct needs guidance")
     if verdict != "take_over":
         return Reviewed(review=_VERDICTS[verdict], guidance=guidance)
     calls = arguments.get("calls")
     if not isinstance(calls, Sequence) or isinstance(calls, str) or not calls:
-        raise UnreadableError("to take over takes calls")
+        raise UnreadableError("take_over needs calls")
     instead = Reply(calls=tuple(_call(call, tools) for call in calls))
     return Reviewed(review=_VERDICTS[verdict], guidance=guidance, instead=instead)
 
 
 def _call(call: Json, tools: Collection[str]) -> ToolCall:
     if not isinstance(call, Mapping) or not isinstance(arguments := call.get("arguments"), Mapping):
-        raise UnreadableError("a call is to have a tool and arguments")
+        raise UnreadableError("a call needs a tool and arguments")
     tool = call.get("tool")
     if not isinstance(tool, str) or tool not in tools:
         raise UnreadableError(f"there is no tool {cut(str(tool), 40)!r}")

@@ -65,7 +65,7 @@ def text_in(arguments: Arguments, name: str, *, longest: int = LONGEST_MESSAGE) 
     """Return a text of an answer, safe to store and to show; UnreadableError if it is not a text."""
     value = arguments.get(name, "")
     if not isinstance(value, str):
-        raise UnreadableError(f"{name} is to be text")
+        raise UnreadableError(f"{name} must be text")
     return cut("\n".join(filter(None, map(in_line, value.splitlines()))), longest, "").strip()
 
 
@@ -78,7 +78,7 @@ def share_in(arguments: Arguments, name: str) -> float:
     """Return a share in [0, 1], given as a number from 0 to 100; UnreadableError if it is not one."""
     value = arguments.get(name)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _FULL:
-        raise UnreadableError(f"{name} is to be a whole number from 0 to {_FULL}")
+        raise UnreadableError(f"{name} must be a whole number from 0 to {_FULL}")
     return value / _FULL
 
 
@@ -88,7 +88,7 @@ def _arguments(completion: Completion, tool: str) -> Arguments:
         raise UnreadableError(f"it calls {len(calls)} tools and not {tool} alone (it ended with {completion.ending})")
     arguments = calls[0].arguments
     if not isinstance(arguments, Mapping):
-        raise UnreadableError("its arguments are no JSON object")
+        raise UnreadableError("its arguments are not a JSON object")
     return arguments
 
 

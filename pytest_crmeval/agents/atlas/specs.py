@@ -59,7 +59,7 @@ class AtlasSpec:
         given = dict(found)
         known = [*ROLES, *(each.name for each in fields(cls) if each.name != "models")]
         if unknown := [name for name in given if name not in known]:
-            raise AtlasSpecError(f"atlas: there is no parameter {unknown[0]!r}; there are {', '.join(known)}")
+            raise AtlasSpecError(f"atlas: unknown parameter {unknown[0]!r}; parameters: {', '.join(known)}")
         if len(given) < len(found):
             raise AtlasSpecError("atlas: a parameter is given twice")
         models = {role: nested(given.pop(role)) for role in ROLES if role in given}
@@ -122,7 +122,7 @@ def settled(role: str, spec: str) -> str:
 
 def _one_of(name: str, choices: tuple[str, ...], text: str) -> str:
     if text not in choices:
-        raise AtlasSpecError(f"atlas: {name}={text}: there are {', '.join(choices)}")
+        raise AtlasSpecError(f"atlas: {name}={text}: must be one of {', '.join(choices)}")
     return text
 
 
@@ -131,13 +131,13 @@ def _order(text: str) -> str:
     if text == "dataset":
         return ""
     if kind != "seed" or not (seed.isascii() and seed.isdecimal()):
-        raise AtlasSpecError(f"atlas: order={text}: give dataset, or a seed: seed:7")
+        raise AtlasSpecError(f"atlas: order={text}: must be dataset or a seed, for example seed:7")
     return f"seed:{int(seed)}"
 
 
 def _whole(name: str, text: str, least: int) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= len("99")) or not least <= int(text) <= _MOST[name]:
-        raise AtlasSpecError(f"atlas: {name}={text}: give a whole number from {least} to {_MOST[name]}")
+        raise AtlasSpecError(f"atlas: {name}={text}: must be a whole number from {least} to {_MOST[name]}")
     return int(text)
 
 
@@ -147,7 +147,7 @@ def _threshold(text: str) -> float:
     except ValueError:
         number = -1.0
     if not 0.0 <= number <= 1.0:
-        raise AtlasSpecError(f"atlas: threshold={text}: give a number from 0 to 1")
+        raise AtlasSpecError(f"atlas: threshold={text}: must be a number from 0 to 1")
     return number
 
 

@@ -39,7 +39,10 @@ def mode_of(config: pytest.Config, environment: Mapping[str, str]) -> Mode:
     if asked == "auto" and (dumb or config.option.verbose < 0):
         return Mode.OFF
     in_ci = asked == "auto" and any(environment.get(name) for name in ("CI", "BUILD_NUMBER"))
-    free = reporter.isatty() and not dumb and not in_ci and _writes_alone(config)
+    captured = config.getoption("capture", "no") in {"fd", "sys"}
+    debugged = any(config.getoption(name, default=False) for name in ("usepdb", "trace"))
+    alone = owns_terminal(config) and captured and not debugged
+    free = reporter.isatty() and not dumb and not in_ci and alone
     return Mode.BOTTOM if free else Mode.LOG
 
 
@@ -117,10 +120,3 @@ class Live:
         if self._trouble and reporter is not None:
             reporter.write_line(self._trouble)
             self._trouble = ""
-
-
-def _writes_alone(config: pytest.Config) -> bool:
-    """Whether only pytest's own reporter writes to the terminal."""
-    captured = config.getoption("capture", "no") in {"fd", "sys"}
-    debugged = any(config.getoption(name, default=False) for name in ("usepdb", "trace"))
-    return owns_terminal(config) and captured and not debugged

@@ -23,7 +23,7 @@ class Files:
         """Hear how far one is; any thread may tell."""
         name = key.partition("[")[2].removesuffix("]") or key
         share = f"{judged} of {lines}" if judged <= lines else str(judged)
-        self._told[key] = f"{name}: {share} judged, {solved} solved"
+        self._told[key] = f"{name}: {share} graded, {solved} solved"
 
     def forget(self, key: str) -> None:
         """Hear that one is over."""

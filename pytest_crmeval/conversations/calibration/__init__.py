@@ -217,5 +217,5 @@ def _misses(title: str, tallies: Mapping[str, Tally]) -> Iterator[str]:
     for kind, tally in tallies.items():
         if tally.misses:
             why = f": {WHY[kind]}" if kind in WHY else ""
-            yield from ("", f"{title} {kind}: {tally.tried - tally.right} of {tally.tried} judged wrongly{why}")
+            yield from ("", f"{title} {kind}: {tally.tried - tally.right} of {tally.tried} scored wrongly{why}")
             yield from (f"    {cut(str(miss), SHORT)}" for miss in tally.misses)

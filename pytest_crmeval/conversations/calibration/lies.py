@@ -246,7 +246,7 @@ LIES: Kinds = {
     "facts swapped": facts_swapped,
     "claimed impossible": claimed_impossible,
     "asked nothing": asked_nothing,
-    "half told": other_forgotten,
+    "half reported": other_forgotten,
 }
 
 

@@ -184,7 +184,7 @@ WORDINGS: Kinds = {
     "date formats": date_formats,
     "facts reordered": other_order,
     "own words": own_words,
-    "whole rows told": whole_rows,
+    "whole rows reported": whole_rows,
     "none, in other words": nothing_found,
     "done, in other words": confirmed,
     "no, in other words": declined,

@@ -17,12 +17,18 @@ _LINKS = {"client_id": "Client", "opportunity_id": "Opportunity"}
 def seed_rows(seed: Seed, now: datetime) -> dict[str, list[dict[str, Any]]]:
     """Return the rows of each table, complete and typed; SeedError names the wrong row and attribute."""
     if unknown := sorted(seed.keys() - ENTITIES.keys()):
-        raise SeedError(f"seed_data.{unknown[0]}: there is no such entity; there are {', '.join(ENTITIES)}")
+        raise SeedError(f"seed_data.{unknown[0]}: unknown entity; entities: {', '.join(ENTITIES)}")
     tables = {}
     for name, entity in ENTITIES.items():
         rows = [_row(entity, row_id, given, now) for row_id, given in seed.get(name, {}).items()]
         for row in rows:
-            _check_links(entity, row, seed)
+            links = {**_LINKS, "entity_id": row.get("entity_type")}
+            for column, target in links.items():
+                if column == entity.key or row.get(column) is None or target is None:
+                    continue
+                if row[column] not in {UUID(row_id) for row_id in seed.get(target, {})}:
+                    place = f"seed_data.{entity.name}.{row[entity.key]}.{column}"
+                    raise SeedError(f"{place}: no {target} has the id {row[column]}")
         if rows:
             tables[entity.table] = rows
     return tables
@@ -35,7 +41,7 @@ def _row(entity: Entity, row_id: str, given: Mapping[str, Json], now: datetime) 
     if missing := [name for name in entity.required if name not in given]:
         raise SeedError(f"{where}.{missing[0]}: is missing")
     if unknown := sorted(given.keys() - entity.columns.keys()):
-        raise SeedError(f"{where}.{unknown[0]}: there is no such attribute; there are {', '.join(entity.columns)}")
+        raise SeedError(f"{where}.{unknown[0]}: unknown attribute; attributes: {', '.join(entity.columns)}")
     row: dict[str, Any] = {}
     for name, column in entity.columns.items():
         value = given.get(name)
@@ -48,13 +54,3 @@ def _row(entity: Entity, row_id: str, given: Mapping[str, Json], now: datetime) 
     if entity.clock and row[entity.clock] is None:
         row[entity.clock] = now
     return row
-
-
-def _check_links(entity: Entity, row: Mapping[str, Any], seed: Seed) -> None:
-    """Refuse a row that refers to a row that does not exist."""
-    links = {**_LINKS, "entity_id": row.get("entity_type")}
-    for column, target in links.items():
-        if column == entity.key or row.get(column) is None or target is None:
-            continue
-        if row[column] not in {UUID(row_id) for row_id in seed.get(target, {})}:
-            raise SeedError(f"seed_data.{entity.name}.{row[entity.key]}.{column}: no {target} has the id {row[column]}")

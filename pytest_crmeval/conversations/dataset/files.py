@@ -66,7 +66,7 @@ def index(paths: Sequence[Path], cache: IndexCache | None = None) -> list[CaseRe
             first = found.setdefault(ref.id, ref)
             if first is not ref:
                 problems.append(
-                    f"{path}:{ref.line}: conversation_id: {ref.id!r} is taken by {first.path}:{first.line}; "
+                    f"{path}:{ref.line}: conversation_id: {ref.id!r} is already used in {first.path}:{first.line}; "
                     "ids must be unique"
                 )
         if len(found) == before and not problems:

@@ -27,9 +27,9 @@ _BEHAVIOURS = {
     ANY: "any of these",
 }
 _WAYS = {
-    SAID: "by an id that the user says",
-    SHOWN: "otherwise, and an earlier turn was about it",
-    LOOKED_UP: "otherwise, and it has to be looked up",
+    SAID: "by an id that the user states",
+    SHOWN: "in another way, after an earlier turn about it",
+    LOOKED_UP: "in another way, so it must be looked up",
 }
 Row = Sequence[str]
 
@@ -79,8 +79,8 @@ def _labelled(head: str, counts: Counts, labels: Mapping[str, str], total: int) 
 
 def _calls(found: Description) -> Iterator[str]:
     yield (
-        f"{_many(found.calls, 'call')}: {found.writes} write ({found.writes / (found.calls or 1):.1%}), "
-        f"{found.calls - found.writes} read; of which further calls of a turn: "
+        f"{_many(found.calls, 'call')}: {_many(found.writes, 'write')} ({found.writes / (found.calls or 1):.1%}), "
+        f"{_many(found.calls - found.writes, 'read')}; further calls of a turn: "
         f"{sum(calls.further for calls in found.tools.values())}"
     )
     reads, changes = [("reads", "main", "further")], [("writes", "main", "further")]
@@ -103,7 +103,8 @@ def _tags(tags: Counts, total: int) -> Iterator[str]:
 
 
 def _wordings(found: Description, examples: int) -> Iterator[str]:
-    yield f"{len(found.wordings)} wordings in {_many(found.turns, 'utterance')}, ignoring names and numbers; most often"
+    wordings = _many(len(found.wordings), "wording")
+    yield f"{wordings} in {_many(found.turns, 'utterance')}, ignoring names and numbers; the most frequent:"
     for said, count in list(found.wordings.items())[:examples]:
         line = f"{count:>7}  {said}"
         yield line if len(line) <= WIDTH else cut(line, WIDTH - 1)
@@ -114,7 +115,7 @@ def _times(found: Description) -> Iterator[str]:
     if clock.first and clock.last:
         yield f"now: {_many(clock.days, 'day')} from {clock.first.date()} to {clock.last.date()}"
     if clock.unsaid:
-        yield f"now: {_many(clock.unsaid, 'conversation')} without"
+        yield f"now: not set in {_many(clock.unsaid, 'conversation')}"
     lengths = ", ".join(f"{number} of {_many(size, 'segment')}" for size, number in found.chains.items())
     yield f"chains: {sum(found.chains.values())}{lengths and f' ({lengths})'}"
 

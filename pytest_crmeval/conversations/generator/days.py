@@ -62,7 +62,33 @@ def today(chance: SeededRandom, day: date) -> str:
 def ahead(chance: SeededRandom, now: date, *, near: int = 5, far: int = 300) -> Day:
     """Return a future date, written out or relative to today."""
     if chance.chance(0.45):
-        return _relative(chance, now)
+        next_month = months_on(now.replace(day=1), 1)
+        match chance.one_of(_RELATIVE):
+            case "days":
+                days = chance.one_of((10, 14, 20, 30, 45, 60, 75, 90, 120))
+                day = now + timedelta(days=days)
+                said = chance.one_of((f"in {days} days", f"{days} days from today", f"{days} days from now"))
+            case "weeks":
+                weeks = chance.between(2, 8)
+                day = now + timedelta(weeks=weeks)
+                form = chance.one_of(("in {} weeks", "{} weeks from today", "{} weeks from now"))
+                said = form.format(count(chance, weeks))
+            case "end of month":
+                months = chance.between(1, 2)
+                day = months_on(next_month, months) - timedelta(days=1)
+                forms = ("the last day of next month", "the end of next month")
+                said = chance.one_of(forms if months == 1 else ("the last day of the month after next",))
+            case "first of month":
+                day, said = next_month, chance.one_of(("the first of next month", "the 1st of next month"))
+            case "end of year":
+                day = date(now.year, 12, 31)
+                said = chance.one_of(("the last day of this year", "the end of this year", "year-end"))
+            case "year":
+                day, said = months_on(now, 12), chance.one_of(("a year from today", "one year from today"))
+            case _:
+                number = chance.between(5, 28)
+                day, said = next_month.replace(day=number), f"the {ordinal(number)} of next month"
+        return Day(value=day, said=said, relative=True)
     return written_ahead(chance, now, near=near, far=far)
 
 
@@ -91,34 +117,3 @@ def months_on(day: date, months: int) -> date:
 
 
 _RELATIVE = ("days", "weeks", "end of month", "first of month", "end of year", "year", "day of next month")
-
-
-def _relative(chance: SeededRandom, now: date) -> Day:
-    """Return a future date relative to today."""
-    next_month = months_on(now.replace(day=1), 1)
-    match chance.one_of(_RELATIVE):
-        case "days":
-            days = chance.one_of((10, 14, 20, 30, 45, 60, 75, 90, 120))
-            day = now + timedelta(days=days)
-            said = chance.one_of((f"in {days} days", f"{days} days from today", f"{days} days from now"))
-        case "weeks":
-            weeks = chance.between(2, 8)
-            day = now + timedelta(weeks=weeks)
-            form = chance.one_of(("in {} weeks", "{} weeks from today", "{} weeks from now"))
-            said = form.format(count(chance, weeks))
-        case "end of month":
-            months = chance.between(1, 2)
-            day = months_on(next_month, months) - timedelta(days=1)
-            forms = ("the last day of next month", "the end of next month")
-            said = chance.one_of(forms if months == 1 else ("the last day of the month after next",))
-        case "first of month":
-            day, said = next_month, chance.one_of(("the first of next month", "the 1st of next month"))
-        case "end of year":
-            day = date(now.year, 12, 31)
-            said = chance.one_of(("the last day of this year", "the end of this year", "year-end"))
-        case "year":
-            day, said = months_on(now, 12), chance.one_of(("a year from today", "one year from today"))
-        case _:
-            number = chance.between(5, 28)
-            day, said = next_month.replace(day=number), f"the {ordinal(number)} of next month"
-    return Day(value=day, said=said, relative=True)

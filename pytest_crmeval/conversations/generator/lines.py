@@ -45,10 +45,15 @@ def recorded(writer: ConversationWriter, story: Story) -> ConversationRecord:
     shape = writer.shape
     turns = [_turn(number, turn) for number, turn in enumerate(writer.turns, start=1)]
     calls = [intent.tool for turn in writer.turns for intent in turn.intents]
-    entity = _entity(shape.theme, calls)
+    # The entity that the conversation is about: its theme, if that occurs, else the most frequent one.
+    entities = [TOOLS[tool] for tool in calls if TOOLS.get(tool)]
+    entity = max(sorted(set(entities)), key=entities.count) if entities and shape.theme not in entities else shape.theme
     word = _WORDS.get(entity, entity.lower())
     name = f"chain-{word}" if shape.is_chain else word
     refused = [turn["turn_id"] for turn in turns if not turn.get("expect_success", True)]
+    done = [intent.tool for turn in writer.turns for intent in turn.intents if writes(intent.tool) and not intent.error]
+    tags = {tag for tool in done for start, tag in _ACTIONS.items() if tool.startswith(start)}
+    tags |= {"multi-write"} if len(done) >= SEVERAL else set()
     plain: dict[str, Any] = {
         "conversation_id": f"{name}-{shape.level}-{shape.number:04}",
         "workflow_category": CATEGORIES[entity],
@@ -58,27 +63,12 @@ def recorded(writer: ConversationWriter, story: Story) -> ConversationRecord:
         "contains_failure": bool(refused),
         "failure_turn": refused[0] if refused else None,
         "now": story.now.isoformat(),
-        "tags": sorted((writer.tags - {*_ACTIONS.values()}) | _action_tags(writer.turns)),
+        "tags": sorted((writer.tags - {*_ACTIONS.values()}) | tags),
         "split": shape.split,
     }
     if shape.is_chain:
         plain |= _chain(writer, turns)
     return msgspec.convert(plain, ConversationRecord)
-
-
-def _action_tags(turns: Sequence[WrittenTurn]) -> set[str]:
-    """Return tags for the writes of a conversation that succeed."""
-    done = [intent.tool for turn in turns for intent in turn.intents if writes(intent.tool) and not intent.error]
-    tags = {tag for tool in done for start, tag in _ACTIONS.items() if tool.startswith(start)}
-    return tags | ({"multi-write"} if len(done) >= SEVERAL else set())
-
-
-def _entity(theme: str, calls: Sequence[str]) -> str:
-    """Return the entity that a conversation is about: its theme, if that occurs, else the most frequent one."""
-    entities = [TOOLS[tool] for tool in calls if TOOLS.get(tool)]
-    if theme in entities or not entities:
-        return theme
-    return max(sorted(set(entities)), key=entities.count)
 
 
 def _turn(number: int, turn: WrittenTurn) -> dict[str, Any]:

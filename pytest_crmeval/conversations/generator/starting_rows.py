@@ -93,25 +93,22 @@ class StartingRows:
         taken = {deal["name"] for deal in self.world.of("Opportunity")}
         names = next(industry.deals for industry in vocabulary.industries() if industry.name == client.trade)
         for name in self.chance.some([name for name in names if name not in taken], number):
-            self._deal(client, name)
-
-    def _deal(self, client: Row, name: str) -> None:
-        stage = self.chance.one_of(CLOSED) if self.chance.chance(0.18) else self.chance.one_of(STAGES)
-        low, high = _LIKELY.get(stage, (0, 0))
-        columns = {
-            "client_id": client.ref,
-            "name": name,
-            "stage": stage,
-            "amount": figures.exact(figures.amount(self.chance)),
-            "probability": self.chance.between(low, high) if high and self.chance.chance(0.7) else None,
-            "close_date": self._close_date(stage),
-            "owner": self.chance.one_of(self.owners) if self.chance.chance(0.65) else None,
-            "notes": self.chance.one_of(vocabulary.deal_notes()) if self.chance.chance(0.08) else None,
-            "created_at": f"{self.today - timedelta(days=self.chance.between(310, 500))}T09:00:00Z"
-            if stage in CLOSED
-            else None,
-        }
-        self.world.add_seeded("Opportunity", self.chance.uuid(), columns)
+            stage = self.chance.one_of(CLOSED) if self.chance.chance(0.18) else self.chance.one_of(STAGES)
+            low, high = _LIKELY.get(stage, (0, 0))
+            columns = {
+                "client_id": client.ref,
+                "name": name,
+                "stage": stage,
+                "amount": figures.exact(figures.amount(self.chance)),
+                "probability": self.chance.between(low, high) if high and self.chance.chance(0.7) else None,
+                "close_date": self._close_date(stage),
+                "owner": self.chance.one_of(self.owners) if self.chance.chance(0.65) else None,
+                "notes": self.chance.one_of(vocabulary.deal_notes()) if self.chance.chance(0.08) else None,
+                "created_at": f"{self.today - timedelta(days=self.chance.between(310, 500))}T09:00:00Z"
+                if stage in CLOSED
+                else None,
+            }
+            self.world.add_seeded("Opportunity", self.chance.uuid(), columns)
 
     def _close_date(self, stage: str) -> str | None:
         if stage in CLOSED:

@@ -109,7 +109,14 @@ class Speech:
         wording = min(chance.some(usual, TRIES), key=lambda one: self.said[one])
         self.said[wording] += 1
         self.voice = wording.voice
-        return _filled(chance, wording.text, slots, inside=inside)
+        text = wording.text
+        while match := _CHOICE.search(text):
+            text = text[: match.start()] + chance.one_of(match[1].split("|")) + text[match.end() :]
+        if inside and not _OWN_CAPITAL.match(text):
+            text = text[:1].lower() + text[1:]
+        said = _SLOT.sub(lambda match: _form(match, slots[match[1]]), text).strip()
+        said = _OF_IT.sub(_owned, said)
+        return said if inside else capitalized(said)
 
 
 def _is_clumsy(wording: Wording, slots: Mapping[str, Slot]) -> bool:
@@ -120,16 +127,6 @@ def _is_clumsy(wording: Wording, slots: Mapping[str, Slot]) -> bool:
         return True
     owners = [slots[match[1]] for match in _SLOT.finditer(wording.text) if match[2] == "own"]
     return any(isinstance(owner, Referent) and owner.own.count(" ") > LONG for owner in owners)
-
-
-def _filled(chance: SeededRandom, text: str, slots: Mapping[str, Slot], *, inside: bool) -> str:
-    while match := _CHOICE.search(text):
-        text = text[: match.start()] + chance.one_of(match[1].split("|")) + text[match.end() :]
-    if inside and not _OWN_CAPITAL.match(text):
-        text = text[:1].lower() + text[1:]
-    said = _SLOT.sub(lambda match: _form(match, slots[match[1]]), text).strip()
-    said = _OF_IT.sub(_owned, said)
-    return said if inside else capitalized(said)
 
 
 def _owned(match: re.Match[str]) -> str:

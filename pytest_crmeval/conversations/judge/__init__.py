@@ -1,1 +1,1 @@
-"""Scorers that ask a model."""
+"""The judge of conversations: a model that decides the statements which the rules of `reply` leave open."""

@@ -97,7 +97,7 @@ class Lint:
         place = Place(file=str(path), line=number, case=record.conversation_id)
         first = self._ids.setdefault(place.case, place)
         if first is not place:
-            text = f"{place.case!r} is taken by {first.file}:{first.line}"
+            text = f"{place.case!r} is already used in {first.file}:{first.line}"
             self._add(place, Finding(kind=FindingKind.DUPLICATE_ID, text=text))
         findings = [
             *defects(record),

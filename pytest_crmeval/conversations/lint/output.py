@@ -8,9 +8,9 @@ from pytest_crmeval.domain.json import JsonObject
 
 SCHEMA = "crmeval.lint/1"
 _DIVERSITY = {
-    "utterances": "different utterances, ids aside",
-    "templates": "different tools, utterances and arguments, ids aside",
-    "conversation_shapes": "different conversations, ids aside",
+    "utterances": "different utterances, ignoring ids",
+    "templates": "different tools, utterances and arguments, ignoring ids",
+    "conversation_shapes": "different conversations, ignoring ids",
     "tool_sequences": "different sequences of tools",
     "conversations_that_never_write": "conversations that never write",
 }

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeGuard
 
 from pytest_crmeval.conversations.references import resolve, resolved
-from pytest_crmeval.conversations.scorers.turns import Played, told, turns_of
+from pytest_crmeval.conversations.scorers.turns import Played, reason_of, turns_of
 from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.conversation import Conversation, Segment
 from pytest_crmeval.domain.evidence import Evidence
@@ -32,9 +32,9 @@ def clbench(case: Conversation, evidence: Evidence) -> Score:
     """Score the share of turns, or of a chain's segments, that went as published; all of them must."""
     faults = [_fault(turn) for turn in turns_of(case, evidence)]
     if not case.segments:
-        return Score(name="clbench", value=faults.count("") / len(faults), reason=told(faults))
+        return Score(name="clbench", value=faults.count("") / len(faults), reason=reason_of(faults))
     held = [_ends_as_expected(segment, turns) for segment, turns in _split(case, faults)]
-    reason = "" if all(held) else told(faults) or "a segment that is to end in a failure has none"
+    reason = "" if all(held) else reason_of(faults) or "a segment that should end in a failure has none"
     return Score(name="clbench", value=sum(held) / len(held), reason=reason)
 
 
@@ -58,9 +58,9 @@ def _ends_as_expected(segment: Segment, turns: Sequence[tuple[bool, str]]) -> bo
 def _fault(turn: Played) -> str:
     if turn.calls_nothing:
         written = any(writes(call.tool) and not result.refused for call, result in turn.exchange.calls)
-        return "something was written, and there was nothing to call" if written else ""
+        return "something was written, although there was nothing to call" if written else ""
     fault = next(filter(None, map(_unmatched, turn.parts)), "")
-    return fault or ("" if not turn.expectation.succeeds or _answers(turn) else "the reply is none of those that count")
+    return fault or ("" if not turn.expectation.succeeds or _answers(turn) else "the reply is not an accepted one")
 
 
 def _unmatched(turn: Played) -> str:

@@ -55,7 +55,6 @@ COLUMNS: Mapping[str, Sequence[str]] = {
     "version": ("version",),
     "prefix": ("quote_prefix",),
     "text": ("title", "owner", "industry", "address", "created_by", "uploaded_by"),
-    "id": (),
 }
 """Sort of value -> the columns that may hold it."""
 
@@ -102,7 +101,8 @@ DEEDS: Mapping[str, str] = {
         "uploaded": "uploaded",
         "changed": "updated changed moved modified renamed raised lowered increased decreased reduced extended edited "
         "adjusted advanced amended corrected revised switched shifted transferred reassigned assigned bumped promoted "
-        "converted reset replaced reverted restored",
+        "converted reset replaced reverted restored handed brought dropped renewed doubled tripled halved pushed "
+        "lifted swapped postponed prolonged",
         "written": "added applied appended attached copied drafted entered filed filled generated issued linked logged "
         "made marked opened posted prepared put recorded registered saved set stored wrote written noted",
         "outside": "passed notified informed alerted messaged phoned texted invited reminded scheduled booked ordered "
@@ -145,15 +145,19 @@ OLD = listed(
 """Words after which something is said as it was, or of something else."""
 NEW = listed("now is are has have becomes became reads stands to at new")
 """Words after which something is said as it is."""
-LOOSE = listed(
-    "than other others another unlike versus vs compared except besides both whereas while alone each neither first "
-    "second next remaining left leaves leaving same similar apart aside alongside against nearest closest respectively "
-    "cheaper higher lower bigger smaller larger different separate either"
+OTHERS = listed(
+    "than other others another unlike versus vs compared except besides both each neither remaining respectively "
+    "sibling"
 )
-"""Words by which one speaks of other records beside the one that is meant."""
+"""Words by which a sentence speaks of other records beside the one that is meant."""
+LOOSE = OTHERS | listed(
+    "whereas while alone first second next left leaves leaving same similar apart aside alongside against nearest "
+    "closest cheaper higher lower bigger smaller larger different separate either"
+)
+"""These, and words by which a clause may do so."""
 CONTRASTS = LOOSE | listed(
     "instead not rather also still stays stay unchanged untouched remains remain only keeps keep too well "
-    "reference context"
+    "reference context ahead behind mix confuse"
 )
 """These, and words by which one says what was not changed."""
 STATUS_KINDS: Mapping[str, frozenset[str]] = {

@@ -25,6 +25,7 @@ _BARE_VERSION = re.compile(r"\d{1,2}\.\d")
 _PREFIX = re.compile(r"\b(?!ISO-)[A-Z]{2,5}-\d{2,5}\b")
 _MONEY = re.compile(r"[$\u20ac\u00a3]\s?$|\b(?:USD|EUR|GBP|CHF)\s?$")
 _MONEY_AFTER = re.compile(r"\s?(?:[$\u20ac\u00a3]|(?:USD|EUR|GBP|CHF|dollars?|euros?|pounds?|francs?)\b)")
+_PASSIVE = re.compile(r"\b(?:been|was|were) (?:sent|approved|cancell?ed)$")
 LARGE = 1000
 PAIR = 2
 YEARS = range(1900, 2101)
@@ -87,6 +88,9 @@ def _sentences(line: str) -> Iterator[str]:
 
 def _goes_on(text: str, start: int, stop: re.Match[str]) -> bool:
     """Whether a sentence goes on after what looks like its end: in small letters, or in parentheses."""
+    said = text[start : stop.start()]
+    if said.count("\u201c") > said.count("\u201d") or (said.count('"') % 2 and '"' in text[stop.end() :]):
+        return True
     if text[stop.start() - 1] == ";":
         return text.count("(", start, stop.start()) > text.count(")", start, stop.start())
     return text[stop.end()].islower()
@@ -124,7 +128,8 @@ def _read(sentence: Sentence, phrases: PhraseIndex) -> None:
             sort = _number_sort(one.value, text, one.start, one.end)
             value = sentence.text[one.start : one.end] if sort == "version" else one.value
             found.append(Mention(sort, value, one.start, one.end))
-    taken = [(each.start, each.end) for each in found if each.sort != "count"]
+    kept = [each for each in found if each.sort == "count" or _PASSIVE.search(text[: each.end])]
+    taken = [(each.start, each.end) for each in found if each not in kept]
     sentence.words = [w for w in words if not any(start <= w.start < end for start, end in taken)]
     found += [Mention("count", COUNTS[w.text], w.start, w.end) for w in sentence.words if w.text in COUNTS]
     found.sort(key=lambda each: each.start)
@@ -195,9 +200,9 @@ def _fits(phrase: Phrase, words: Sequence[Word], place: int) -> bool:
 
 
 _STATES = listed(
-    "is are in as at stage status type marked currently still now be a an became becomes stays remains remain both set"
+    "is are in as at stage status type marked currently still now be a an became becomes stays remains remain both set "
+    "been"
 )
-_VERBS = frozenset(["sent", "approved", "rejected", "canceled", "cancelled"])
 
 
 def _is_choice(text: str, words: Sequence[Word], place: int, size: int) -> bool:
@@ -206,10 +211,10 @@ def _is_choice(text: str, words: Sequence[Word], place: int, size: int) -> bool:
     following = words[place + size].text if place + size < len(words) else ""
     before = words[place - 1].text if place else ""
     if not word.capital and (
-        before in ("i", "ive", "we", "weve", "crm") or (word.text in _VERBS and before in ("was", "were"))
+        before in ("i", "ive", "crm") or (before in ("we", "weve") and word.text not in ("won", "lost"))
     ):
         return False
-    if not place and word.text == "rejected" and text[word.end : word.end + 1] == ":":
+    if word.text == "rejected" and (before in ("was", "were", "been") or not place):
         return False
     if word.text in ("partner", "partners", "vendor", "vendors", "competitor", "competitors"):
         return before != "no"
@@ -217,10 +222,12 @@ def _is_choice(text: str, words: Sequence[Word], place: int, size: int) -> bool:
         place or size == PAIR or text[word.end : word.end + 1] in ".,;:)" or not text[word.end :].strip()
     ):
         return True
+    lost = word.text in ("won", "lost", "expired") and before in ("we", "weve", "has", "have", "already", "was", "one")
     led = (
         before in _STATES
+        or lost
         or (before == "of" and place > 1 and words[place - 2].text == "instead")
-        or (before in ("was", "were") and word.text not in _VERBS)
+        or before in ("was", "were")
         or text[: word.start].rstrip().endswith(("(", ":", ","))
     )
     if following in NOUNS or before in FIELDS:

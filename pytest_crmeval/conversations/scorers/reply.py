@@ -3,12 +3,13 @@
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from pytest_crmeval.conversations.scorers.deeds import claimed, false_deeds, says_now
-from pytest_crmeval.conversations.scorers.denials import denied
+from pytest_crmeval.conversations.scorers.deeds import claimed, claims_in, denied, false_deeds, says_done, says_now
 from pytest_crmeval.conversations.scorers.groundedness import rows_in
-from pytest_crmeval.conversations.scorers.lexicon import OPEN, listed
-from pytest_crmeval.conversations.scorers.mentions import read, words_of
+from pytest_crmeval.conversations.scorers.lexicon import listed
+from pytest_crmeval.conversations.scorers.mentions import words_of
+from pytest_crmeval.conversations.scorers.missing_facts import asked_facts, missing_facts
 from pytest_crmeval.conversations.scorers.naming import (
+    absent_records,
     miscounts,
     misplaced,
     strangers,
@@ -23,8 +24,7 @@ from pytest_crmeval.conversations.scorers.refusals import wrong_reason
 from pytest_crmeval.conversations.scorers.statements import Sentence, denies
 from pytest_crmeval.conversations.scorers.texts import untrue_texts
 from pytest_crmeval.conversations.scorers.turn_facts import TurnFacts
-from pytest_crmeval.conversations.scorers.turns import Played, Remembered, told, turns_of
-from pytest_crmeval.conversations.scorers.untold import asked_facts, untold
+from pytest_crmeval.conversations.scorers.turns import Played, Remembered, reason_of, turns_of
 from pytest_crmeval.conversations.scorers.values import untrue_values
 from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.conversation import Conversation
@@ -34,19 +34,17 @@ from pytest_crmeval.domain.messages import ToolResult
 from pytest_crmeval.domain.score import Score
 
 READ = 20_000
-"""Letters of a reply that are read."""
+"""Characters of a reply that are read."""
 _REFUSALS = listed(
     "invalid error already closed deleted gone removed locked blocked duplicate unknown exists must only taken belongs "
     "exceed exceeds exceeded exceeding maximum minimum limit limits capped caps highest lowest most least past passed "
-    "malformed typo mistyped incomplete stays stay remains remain still rejected rejects refuses refuse refused "
-    "declined "
-    "denied outside beyond impossible unsupported unavailable limited afraid unfortunately sorry yourself lacks ends "
-    "department elsewhere too above over between problem fewer uses contact desk"
+    "malformed typo mistyped incomplete stays stay remains remain still outside beyond impossible unsupported "
+    "unavailable limited afraid unfortunately sorry lacks ends too above over between fewer uses"
 )
-"""Words by which one says that something can't be done."""
-_TURNED_DOWN = (
-    *("another tool", "other tool", "please ask", "please use", "please turn", "for your", "have to", "has to"),
-    *("as it was", "someone else", "can only"),
+"""Words by which a reply says that something can't be done, beside denials."""
+_TURNED_DOWN = re.compile(
+    r" (?:(?:an)?other tool|please (?:ask|use|turn)|ha(?:ve|s) to|as it was|someone else|can only|yourself|department"
+    r"|elsewhere|for your|contact your) "
 )
 _INVITES = re.compile(
     r" (?:(?:please|kindly|could you|can you|would you|just) (?:\w+ly )?(?:tell|confirm|specify|clarify|provide"
@@ -61,15 +59,13 @@ _COURTESY = re.compile(
     r"|(?:how can|how may) i help|(?:any|other|further) questions|(?:does|is) that (?:help|fine|ok|all right|right)"
     r"|a summary) "
 )
-"""Questions that one asks out of politeness."""
-_PUT_OFF = frozenset({"later", "soon", "please"})
-_STANDS = re.compile(r"\bis (?:at|in)\s+([^;:]{1,40})$")
+"""Questions that are only polite."""
 
 
 def reply(case: Conversation, evidence: Evidence) -> Score:
     """Score the share of turns whose reply is right; all of them must be."""
     faults = reply_faults(case, evidence)
-    return Score(name="reply", value=faults.count("") / len(faults), reason=told(faults))
+    return Score(name="reply", value=faults.count("") / len(faults), reason=reason_of(faults))
 
 
 @Remembered
@@ -129,7 +125,8 @@ def _fault(turn: Played, facts: TurnFacts, seeded: Collection[str]) -> str:
     if not text.strip():
         return "it was still calling tools when its steps ran out" if turn.exchange.cut else "the reply is empty"
     said = facts.said = sentences_of(text, facts.records.phrases)
-    fault = _amiss(said, turn, facts, seeded) or untold(text, said, turn, facts) or next(_untrue(said, turn, facts), "")
+    fault = _wrong_outcome(said, turn, facts, seeded) or missing_facts(text, said, turn, facts)
+    fault = fault or next(_untrue(said, turn, facts), "")
     return fault and redacted_quotes(fault, turn.exchange.reply)
 
 
@@ -143,76 +140,43 @@ def _base(turn: Played, records: Records, *, reads: bool) -> Sequence[Key]:
     return [*dict.fromkeys([*shown, *(key for key in wanted if key in records.rows)])]
 
 
-def _amiss(  # noqa: PLR0911 (one for each kind of turn)
-    said: Sequence[Sentence], turn: Played, facts: TurnFacts, seeded: Collection[str]
-) -> str:
-    """Return where a reply does not go with what is to come of a turn: a question back, a no, a yes."""
-    written = facts.records.written
-    if turn.expectation.asks:
-        if not _asks_back(said, turn):
-            return "the user is to be asked back, and the reply does not ask"
-        now = says_now(said) if not written else ""
-        return f'"{now}": nothing was written' if now else _claimed(said, facts)
-    if turn.calls_nothing:
-        return (
-            _claimed(said, facts) if _declines(said, turn) else "this is not for the CRM, and the reply does not say so"
-        )
-    if not turn.expectation.succeeds:
-        if not _declines(said, turn) and not _asks_back(said, turn):
-            return "the CRM refuses this, and the reply does not say so"
-        refused = _as_if(said, turn.parts[0], facts) or wrong_reason(said, facts)
-        return refused or (_denial(said, facts) if written else _claimed(said, facts))
+def _wrong_outcome(said: Sequence[Sentence], turn: Played, facts: TurnFacts, seeded: Collection[str]) -> str:
+    """Return where a reply does not fit the outcome that is expected of a turn: a question, a refusal, a change."""
+    written, fault = facts.records.written, ""
+    if turn.expectation.asks and not _asks_back(said, turn):
+        return "the reply should ask the user, but does not"
+    if turn.calls_nothing and not turn.expectation.asks and not _declines(said, turn):
+        return "the CRM can't do this, but the reply does not say so"
+    if turn.expectation.asks or turn.calls_nothing or not turn.expectation.succeeds:
+        if not turn.expectation.succeeds and not _declines(said, turn) and not _asks_back(said, turn):
+            return "the CRM refuses this, but the reply does not say so"
+        fault = wrong_reason(said, facts) if not turn.expectation.succeeds else ""
+        words = claimed(said) or (says_now(said) if turn.expectation.asks else "") if not written else ""
+        fault = fault or (f'"{words}": nothing was written' if words else "")
     wrote = any(writes(call.tool) and not result.refused for call, result in turn.calls)
-    if wrote and any(_changes(part, seeded) for part in turn.parts):
-        return "the reply does not say that it was done" if _puts_off(said) else _denial(said, facts)
-    return ""
+    if not fault and wrote and (not turn.expectation.succeeds or any(_changes(part, seeded) for part in turn.parts)):
+        clause = denied(said, facts)
+        fault = f'the reply denies the change ("{clause}")' if clause else ""
+        if not fault and turn.expectation.succeeds and _says_nothing(said):
+            fault = "the reply does not say that it was done"
+    return fault
 
 
-def _denial(said: Sequence[Sentence], facts: TurnFacts) -> str:
-    clause = denied(said, facts)
-    return f'the reply denies the change ("{clause}")' if clause else ""
-
-
-def _claimed(said: Sequence[Sentence], facts: TurnFacts) -> str:
-    words = claimed(said) if not facts.records.written else ""
-    return f'"{words}": nothing was written' if words else ""
-
-
-def _as_if(said: Sequence[Sentence], turn: Played, facts: TurnFacts) -> str:
-    """Return where a reply says that something is now what it was not allowed to become."""
-    ids = {str(value) for value in turn.expected.arguments.values()}
-    current = [row for key, row in facts.records.rows.items() if key[1] in ids]
-    refused = [
-        read(str(value)).words.strip() if isinstance(value, str) else value
-        for name, value in turn.expected.arguments.items()
-        if turn.writes and not name.endswith("_id") and not any(row.get(name) == value for row in current)
-    ]
-    for sentence in said:
-        for start, end, words in sentence.clauses if not sentence.asks else ():
-            clause = sentence.text[start:end].strip(" ,;.!")
-            now = "now" in words and not denies(words[: words.index("now")])
-            there = _STANDS.search(clause) if not denies(words) else None
-            heard = read(clause if now else there[1] if there else "")
-            if any(value for value in refused if value and heard.text and heard.says(value)) and not OPEN & {*words}:
-                return f'"{clause}": the CRM refused it'
-    return ""
-
-
-def _puts_off(said: Sequence[Sentence]) -> bool:
-    """Whether a reply only asks, promises or demands."""
-    return bool(said) and all(s.asks or (s.spelled & _PUT_OFF and not s.mentions) for s in said)
+def _says_nothing(said: Sequence[Sentence]) -> bool:
+    """Whether a reply only asks, promises, or says that it does not know."""
+    if not said or claims_in(said) or says_done(said):
+        return False
+    put_off = frozenset({"later", "soon", "please"})
+    return all(s.asks or (not s.mentions and (s.spelled & put_off or denies([w.text for w in s.words]))) for s in said)
 
 
 def _declines(said: Sequence[Sentence], turn: Played) -> bool:
-    """Whether a reply says no: in words that deny, or that tell a limit; not in those of the user."""
+    """Whether a reply says no: in words that deny, or that state a limit; not in those of the user."""
     user = words_of(turn.exchange.messages[0].text)
     for sentence in said:
         words = words_of(sentence.text)
-        if words in user:
-            continue
-        if any(denies(clause) for _, _, clause in sentence.clauses) or sentence.spelled & _REFUSALS:
-            return True
-        if any(f" {phrase} " in words for phrase in _TURNED_DOWN):
+        declines = sentence.spelled & _REFUSALS or any(denies(clause) for _, _, clause in sentence.clauses)
+        if words not in user and (declines or _TURNED_DOWN.search(words)):
             return True
     return False
 
@@ -238,8 +202,7 @@ def _untrue(said: Sequence[Sentence], turn: Played, facts: TurnFacts) -> Iterato
     """Yield what a reply says that is not so."""
     asked = _asked(turn)
     for sentence in said:
-        if sentence.mentions or any(word.capital for word in sentence.words[1:]) or {"no", "any"} & sentence.spelled:
-            yield from _untrue_sentence(sentence, said, asked, facts)
+        yield from _untrue_sentence(sentence, said, asked, facts)
         if len(said) > 1:
             facts.follow(sentence)
     yield from false_deeds(said, facts)
@@ -255,7 +218,8 @@ def _untrue_sentence(
     yield from untrue_texts(sentence, facts)
     yield from strangers(sentence, facts)
     yield from misplaced(sentence, facts)
-    yield from miscounts(sentence, facts, said) if not facts.records.written else ()
+    yield from miscounts(sentence, facts, said)
+    yield from absent_records(sentence, facts)
     yield from unasked(sentence, asked, facts)
 
 

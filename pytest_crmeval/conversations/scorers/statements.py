@@ -57,6 +57,11 @@ class Mention:
     column: str = ""
     whole: bool = True
 
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of the records that it may name."""
+        return frozenset(kind for kind, _ in self.keys)
+
 
 @dataclass(kw_only=True)
 class Sentence:

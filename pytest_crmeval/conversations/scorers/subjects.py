@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from pytest_crmeval.conversations.scorers.lexicon import COLUMNS, CONTRASTS, LOOSE, NOUNS, OWNERS, STATUS_KINDS
+from pytest_crmeval.conversations.scorers.lexicon import COLUMNS, CONTRASTS, LOOSE, NOUNS, OTHERS, OWNERS, STATUS_KINDS
 from pytest_crmeval.conversations.scorers.records import Key
 from pytest_crmeval.conversations.scorers.statements import Mention, Sentence
 from pytest_crmeval.conversations.scorers.turn_facts import TurnFacts, holds
@@ -24,6 +24,7 @@ KINDS: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(PERSONS, frozenset({"client_id", "opportunity_id", "note_id", "document_id"})),
     "industry": frozenset({"client_id", "company_id"}),
     "address": frozenset({"client_id", "company_id"}),
+    "notes": frozenset({"client_id", "contact_id", "opportunity_id"}),
 }
 """Sort of value, or column -> the kinds of records that have it."""
 _AFTER = re.compile(r"\s*\(?(?:(?:with|for|at|on|from|of)\s+(?:the\s+)?)?", re.IGNORECASE)
@@ -59,12 +60,14 @@ def subjects(mention: Mention, sentence: Sentence, facts: TurnFacts) -> list[Key
 def is_loose(mention: Mention, sentence: Sentence) -> bool:
     """Whether a sentence also speaks of other records than those that it is about."""
     start, end = sentence.clause(mention.start)
-    apart = CONTRASTS.intersection(sentence.words_between(start, end)) if _is_pick(mention, sentence) else ()
+    apart = CONTRASTS.intersection(sentence.words_between(start, end)) if is_pick(mention, sentence) else ()
     compared = mention.sort == "version" and _COMPARED.search(sentence.text[: mention.start])
-    return bool(sentence.spelled & LOOSE or apart or compared)
+    return bool(
+        sentence.spelled & OTHERS or LOOSE.intersection(sentence.words_between(start, end)) or apart or compared
+    )
 
 
-def _is_pick(mention: Mention, sentence: Sentence) -> bool:
+def is_pick(mention: Mention, sentence: Sentence) -> bool:
     """Whether a value says which of several quotes is meant: 'version 2.0', 'the 4,000 quote', 'the one over 4,000'."""
     if mention.sort in ("version", "prefix"):
         return True
@@ -76,6 +79,11 @@ def _is_pick(mention: Mention, sentence: Sentence) -> bool:
 def _kinds(mention: Mention, sentence: Sentence, facts: TurnFacts) -> Collection[str]:
     """Return the kinds of records that a value may be of, as far as the words around it say so."""
     kinds = KINDS[mention.column or mention.sort]
+    start, end = sentence.clause(mention.start)
+    beside = {m.sort for m in sentence.mentions if start <= m.start < end}
+    nouns = {kind for _, kind, _ in sentence.anchors} & {"quote_id", "contract_id"}
+    if mention.sort in ("amount", "date") and {"stage", "percent"} & beside and not nouns:
+        return {"opportunity_id"}
     if mention.column in PERSONS:
         before = sentence.words_between(0, mention.start)[-2:]
         noted = before[:1] != ["owned"] and _AUTHORED & {kind for kind, _ in facts.base}
@@ -142,13 +150,13 @@ def _focus(kinds: Collection[str], facts: TurnFacts) -> set[Key]:
 
 def _picked(mention: Mention, sentence: Sentence, found: set[Key], facts: TurnFacts) -> set[Key]:
     """Return those quotes that a version or a prefix picks: right after the value, in the clause, or before it."""
-    if _is_pick(mention, sentence):
+    if is_pick(mention, sentence):
         others = [m for m in sentence.mentions if m.sort in ("amount", "status", "date")] if facts.reads else ()
         family = _others({"quote_id"}, found, facts) if others else set()
         return found | {
             key for key in family if any(holds(facts.records.rows[key], COLUMNS[m.sort], m) for m in others)
         }
-    picks = [m for m in sentence.mentions if _is_pick(m, sentence)]
+    picks = [m for m in sentence.mentions if is_pick(m, sentence)]
     start, _ = sentence.clause(mention.start)
     after = [m for m in picks if m.start >= mention.end and _PICKED.fullmatch(sentence.text[mention.end : m.start])]
     before = [m for m in picks if m.start < mention.start]

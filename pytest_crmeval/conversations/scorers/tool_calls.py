@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from pytest_crmeval.conversations.scorers.facts import facts_of
 from pytest_crmeval.conversations.scorers.groundedness import follows_from, kind_of, rows_in
-from pytest_crmeval.conversations.scorers.turns import Played, Remembered, told, turns_of
+from pytest_crmeval.conversations.scorers.turns import Played, Remembered, reason_of, turns_of
 from pytest_crmeval.conversations.scorers.undone import Rows
 from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.conversation import Conversation
@@ -33,7 +33,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 def tool_calls(case: Conversation, evidence: Evidence) -> Score:
     """Score the share of turns whose calls are right; all of them must be."""
     faults = call_faults(case, evidence)
-    return Score(name="calls", value=faults.count("") / len(faults), reason=told(faults))
+    return Score(name="calls", value=faults.count("") / len(faults), reason=reason_of(faults))
 
 
 @Remembered

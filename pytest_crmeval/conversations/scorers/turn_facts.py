@@ -84,6 +84,12 @@ class TurnFacts:
         """Whether the dialogue or a record has a word."""
         return word in self._vocabulary or word.removesuffix("s") in self._vocabulary
 
+    def knows_id(self, said: str) -> bool:
+        """Whether a record has an id that begins so, or the dialogue has it."""
+        rows = (row for versions in self.records.past.values() for row in versions)
+        ids = (str(cell) for row in rows for name, cell in row.items() if name.endswith("_id"))
+        return any(each.startswith(said) for each in ids) or any(said in text.lower() for text in self.heard)
+
     @cached_property
     def involved(self) -> frozenset[Key]:
         """The records that the turn is about, and those that they belong to."""

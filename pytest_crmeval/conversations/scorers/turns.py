@@ -111,7 +111,7 @@ def turns_of(case: Conversation, evidence: Evidence) -> Iterator[Played]:
         before += calls
 
 
-def told(faults: Sequence[str]) -> str:
+def reason_of(faults: Sequence[str]) -> str:
     """Return the faults of a trial as one reason, each with its turn."""
     return "\n".join(f"turn {number}: {fault}" for number, fault in enumerate(faults, start=1) if fault)
 

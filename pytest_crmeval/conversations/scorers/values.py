@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 
-from pytest_crmeval.conversations.scorers.lexicon import COLUMNS, LOOSE, WORKED_OUT
+from pytest_crmeval.conversations.scorers.lexicon import COLUMNS, LOOSE, NOUNS, WORKED_OUT, listed
 from pytest_crmeval.conversations.scorers.mentions import Figure, read, same_day, words_of
 from pytest_crmeval.conversations.scorers.records import Key, Records
 from pytest_crmeval.conversations.scorers.statements import Mention, Sentence
@@ -12,93 +12,99 @@ from pytest_crmeval.conversations.scorers.subjects import KINDS, PERSONS, is_loo
 from pytest_crmeval.conversations.scorers.turn_facts import TurnFacts, holds, same
 from pytest_crmeval.domain.state import Row
 
-DATES = {
-    **dict.fromkeys(("valid", "expires", "expire", "validity", "expiry"), ("valid_until", "end_date")),
-    **dict.fromkeys(("close", "closes", "closing"), ("close_date",)),
-    **dict.fromkeys(("start", "starts", "starting"), ("start_date",)),
-    **dict.fromkeys(("ends", "ending", "end"), ("end_date", "valid_until")),
-}
-"""Word before a date -> the columns that it may be of."""
-_DIFFERENCE = re.compile(
-    r"\s+(?:less|more|lower|higher|above|below|off|cheaper|apart|increase|reduction|discount|raise|cut)\b(?!\s+\W?\d)"
-)
-KINDS_OF_NUMBERS = ("amount", "percent", "date", "email", "phone")
-DESCRIBING = ("amount", "status", "date", "version", "prefix")
+_NUMBERS = ("amount", "percent", "date", "email", "phone")
+_DESCRIBING = ("amount", "status", "date", "version", "prefix")
 """Sorts of values by which quotes and contracts are told apart."""
-KEPT = frozenset({"remains", "stays", "still", "keeps", "kept", "remain", "also", "sibling"})
+_NOW = re.compile(r"\b(?<!not )now(?:\s\w+){0,3}\s[$\u20ac\u00a3]?$", re.IGNORECASE)
+_NOW_AFTER = re.compile(r"\s(?!and\b)(?:\w+\s)?now\b", re.IGNORECASE)
+_FROM = re.compile(r"\b(?:from|was|were|previously|formerly)\s(?:\w+\s)?[$\u20ac\u00a3]?$", re.IGNORECASE)
+_MORE = re.compile(r"\s(?:more|less|higher|lower)\b(?: than (?:before|it was|a moment))?(?:[.,;!]|$)")
+_BY = re.compile(r"\s(?:more|less|higher|lower|above|below|longer|shorter|over|under|up|down)\b")
+_AND = re.compile(r",?\s+and\s+")
+_ROUGHLY = listed("about roughly around nearly almost approximately")
+_KEPT = listed("remains stays still keeps kept remain")
 SMALL = 31
 """Up to here a number may count or order things."""
 RULES = (1.0, 99.0, 10_000_000.0)
-"""The bounds that tools tell of themselves: of a probability, of an amount."""
+"""The bounds that the tools state: of a probability, of an amount."""
 FEW = 12
 """Of more amounts than this, no differences are worked out."""
 
 
 def untrue_values(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:
-    """Yield each value of a sentence that nothing bears out, with the row that it was compared with."""
+    """Yield each value of a sentence that nothing supports, with the row that it was compared with."""
     only = sentence.mentions[0].sort if len(sentence.mentions) == 1 and not sentence.words else ""
     heading = len(facts.said) > 1 and only in ("type", "stage", "status") and sentence.text[-1:] != "."
     for mention in sentence.mentions if not heading else ():
-        if mention.sort == "id" and not _is_known_id(str(mention.value), facts):
+        if mention.sort == "id" and not facts.knows_id(str(mention.value)):
             yield f'"{mention.value}": no record or message has it'
-        if mention.sort in ("amount", "date", "email", "phone") and sentence.sense(mention) == "denied":
-            known = any(_holders(COLUMNS[mention.sort], mention, facts.records))
-            if not known and not _is_granted(mention, sentence, facts):
-                yield f'"{quoted(mention, sentence)}": no record or message has it'
-        if mention.sort == "count" and _is_unheard(mention, sentence, facts):
-            yield f'"{quoted(mention, sentence)}": no record or message has it'
-        stated = mention.sort in COLUMNS and mention.sort != "id" and sentence.sense(mention) in ("fact", "old")
-        if stated and (reason := _fault(mention, sentence, facts)):
+        sense = sentence.sense(mention)
+        if sense in ("fact", "old") and mention.sort in COLUMNS and (reason := _fault(mention, sentence, facts)):
             yield reason
+        if sense != "open" and (sense == "denied" or mention.sort == "count") and _is_unknown(mention, sentence, facts):
+            yield f'"{quoted(mention, sentence)}": no record or message has it'
     yield from _untied(sentence, facts)
 
 
-def _is_unheard(mention: Mention, sentence: Sentence, facts: TurnFacts) -> bool:
-    """Whether a number is neither a small one nor in any record or message: of a house, for example."""
-    value = mention.value
-    if not isinstance(value, Figure) or value.value <= SMALL or sentence.sense(mention) == "open":
+def _is_unknown(mention: Mention, sentence: Sentence, facts: TurnFacts) -> bool:
+    """Whether no record and no message has a number, a date or an address: of a house, for example."""
+    value, after = mention.value, sentence.words_between(mention.end, mention.end + 8)
+    large = mention.sort != "count" or (isinstance(value, Figure) and value.value > SMALL)
+    if not large or mention.sort not in (*_NUMBERS, "count") or {"days", "weeks", "months", "day"} & {*after}:
         return False
-    spans = {"day", "days", "week", "weeks", "month", "months"} & {
-        *sentence.words_between(mention.end, mention.end + 8)
-    }
     cells = (cell for rows in facts.records.past.values() for row in rows for cell in row.values())
-    known = facts.knows_word(f"{value.value:.0f}") or any(
-        isinstance(cell, int | float) and value.means(cell) for cell in cells
-    )
-    return not (spans or known or _is_granted(mention, sentence, facts))
-
-
-def _is_known_id(said: str, facts: TurnFacts) -> bool:
-    rows = (row for versions in facts.records.past.values() for row in versions)
-    cells = (str(cell) for row in rows for name, cell in row.items() if name.endswith("_id"))
-    return any(cell.startswith(said) for cell in cells) or any(said in text.lower() for text in facts.heard)
+    known = isinstance(value, Figure) and facts.knows_word(f"{value.value:.0f}")
+    return not known and not any(same(value, cell) for cell in cells) and not _is_granted(mention, sentence, facts)
 
 
 def _fault(mention: Mention, sentence: Sentence, facts: TurnFacts) -> str:
     """Return why a value is not true; empty if it may be."""
     records, old = facts.records, sentence.sense(mention) == "old"
-    columns = columns_of(mention, sentence)
+    columns, said = columns_of(mention), quoted(mention, sentence)
     found = [
         key for key in subjects(mention, sentence, facts) if old or key not in records.gone or key in facts.written
     ]
     changed = [write.key for write in records.written if {*columns} & write.columns and write.old]
-    if old and changed and not sentence.spelled & LOOSE:
+    if old and not sentence.spelled & LOOSE:
         found = [key for key in found if key in changed] or found
-    found = [] if _is_difference(mention, sentence) else found
+    just = old and _FROM.search(sentence.text[: mention.start]) and not sentence.spelled & LOOSE
     versions = {key: records.past[key] if old or key in records.gone else (records.rows[key],) for key in found}
+    versions |= {key: (records.before[key],) for key in found if just and key in changed and key in records.before}
     held = [key for key, rows in versions.items() if any(holds(row, columns, mention) for row in rows)]
-    unlike = [key for key in found if key not in held and key[0] in {kind for kind, _ in held}]
-    said = quoted(mention, sentence)
     if held:
-        of_all = unlike and _is_of_all(mention, sentence)
-        return f'"{said}": {_has(unlike[0], columns, facts, old=old)}' if of_all else ""
-    was = next((key for key in found if any(holds(row, columns, mention) for row in records.past[key])), None)
+        all_of = [key for key in found if _is_of_all(mention, sentence)] + _enumerated(sentence, held)
+        unlike = [key for key in all_of if key[0] == held[0][0] and not holds(records.rows[key], columns, mention)]
+        return f'"{said}": {_has(unlike[0], columns, facts, old=old)}' if unlike and not old else ""
+    past = (key for key in found if any(holds(row, columns, mention) for row in records.past[key]))
+    was = next(past, None) if not (just and changed) else None
+    if _is_elsewhere(mention, sentence, found, facts) and not sentence.spelled & LOOSE:
+        return f'"{said}": {_has(found[0], columns, facts, old=old)}'
     if _is_of_another(mention, sentence, found, facts) or _is_excused(mention, sentence, was, changed, facts):
         return ""
     if not found and (not _must_be_known(mention, facts) or any(_holders(columns, mention, records))):
         return ""
     it = was or next(iter(found), None)
     return f'"{said}": {_has(it, columns, facts, old=old) if it else "no record or message has it"}'
+
+
+def _is_of_all(mention: Mention, sentence: Sentence) -> bool:
+    """Whether a stage or a status is said of both or of all records."""
+    words = {*sentence.words_between(*sentence.clause(mention.start))}
+    return mention.sort in ("stage", "status") and bool({"both", "all"} & words) and not words & LOOSE - {"both"}
+
+
+def _enumerated(sentence: Sentence, keys: Sequence[Key]) -> list[Key]:
+    """Return the records that are named in one enumeration with some: 'Acme and Bolt are active'."""
+    for one, other in pairwise(sentence.names if sentence.spelled & {"both", "are", "were", "all"} else ()):
+        if _AND.fullmatch(sentence.text[one.end : other.start]) and (one.keys | other.keys) & {*keys}:
+            return [key for name in (one, other) if len(name.keys) == 1 for key in name.keys]
+    return []
+
+
+def _must_be_known(mention: Mention, facts: TurnFacts) -> bool:
+    """Whether a value has to be that of a record, although it is not said of one."""
+    choice = mention.sort not in ("type", "text") and any(key[0] in KINDS[mention.sort] for key in facts.records.rows)
+    return mention.sort in _NUMBERS or bool(facts.base and choice)
 
 
 def _holders(columns: Sequence[str], mention: Mention, records: Records) -> Iterator[Row]:
@@ -108,31 +114,38 @@ def _holders(columns: Sequence[str], mention: Mention, records: Records) -> Iter
 
 def _is_of_another(mention: Mention, sentence: Sentence, found: Sequence[Key], facts: TurnFacts) -> bool:
     """Whether a value is that of another record of the client, and the words set that one apart."""
-    rows, columns = facts.records.rows, columns_of(mention, sentence)
+    rows, columns = facts.records.rows, columns_of(mention)
     near = others(mention, found, facts)
+    named = {kind for name in sentence.names for kind in name.kinds}
+    fits = (key for key in facts.base if key[0] not in named and holds(rows[key], columns, mention))
+    if mention.column in PERSONS and not {"client", "account"} & sentence.spelled and any(fits):
+        return True
     loose = is_loose(mention, sentence) and any(holds(rows[key], columns, mention) for key in near)
     return loose or _is_of_sibling(mention, sentence, found, facts)
+
+
+def _is_elsewhere(mention: Mention, sentence: Sentence, found: Sequence[Key], facts: TurnFacts) -> bool:
+    """Whether a value was written in the turn, but to other records than those that it is said of."""
+    keys = {write.key for write in facts.records.written if holds(write.changed, columns_of(mention), mention)}
+    kinds = {kind for kind, _ in keys} | {NOUNS[word] for word in sentence.spelled if word in NOUNS}
+    sorts = ("email", "phone", "text", "percent")
+    return bool(keys and found and not keys & {*found} and mention.sort in sorts and found[0][0] in kinds)
 
 
 def _is_excused(
     mention: Mention, sentence: Sentence, was: Key | None, changed: Sequence[Key], facts: TurnFacts
 ) -> bool:
     """Whether a value that no record has now may be said: beside the new one, or because it was asked for."""
-    columns = columns_of(mention, sentence)
+    columns = columns_of(mention)
     if was and _is_beside_new(was, columns, facts.said, facts.records) and not _is_kept(mention, sentence):
         return True
     if was in changed and any(same(mention.value, fact) for fact in facts.facts):
         return True  # the user asked for the old value as well
     written_over = was in changed and not sentence.spelled & WORKED_OUT
-    return not written_over and _is_granted(mention, sentence, facts)
-
-
-def _must_be_known(mention: Mention, facts: TurnFacts) -> bool:
-    """Whether a value has to be that of a record, although it is not said of one."""
-    if mention.sort in KINDS_OF_NUMBERS:
-        return True
-    kinds = KINDS[mention.column or mention.sort]
-    return bool(facts.base) and mention.sort not in ("type", "text") and any(k[0] in kinds for k in facts.records.rows)
+    before, after = sentence.text[: mention.start], sentence.text[mention.end :]
+    as_new = (facts.errors or changed) and not _BY.match(after) and (_NOW.search(before) or _NOW_AFTER.match(after))
+    was_so = changed and sentence.sense(mention) == "old" and _FROM.search(before)
+    return not written_over and not as_new and not was_so and _is_granted(mention, sentence, facts)
 
 
 def _is_of_sibling(mention: Mention, sentence: Sentence, found: Sequence[Key], facts: TurnFacts) -> bool:
@@ -140,58 +153,32 @@ def _is_of_sibling(mention: Mention, sentence: Sentence, found: Sequence[Key], f
     kinds = {kind for kind, _ in found}
     if not kinds or not kinds <= {"quote_id", "contract_id"}:
         return False
-    rows = facts.records.rows
-    start, end = sentence.clause(mention.start)
-    columns = columns_of(mention, sentence)
-    beside = [
-        m for m in sentence.mentions if start <= m.start < end and m.sort in DESCRIBING and sentence.sense(m) == "fact"
+    rows, (start, end) = facts.records.rows, sentence.clause(mention.start)
+    near = [
+        key
+        for key in others(mention, found, facts)
+        if key[0] in kinds and holds(rows[key], columns_of(mention), mention)
     ]
-    near = [key for key in others(mention, found, facts) if key[0] in kinds and holds(rows[key], columns, mention)]
-    own = any(
-        holds(rows[key], columns, m)
-        for key in found
-        for m in sentence.mentions
-        if m.sort == mention.sort and m != mention
-    )
-    apart = KEPT & {*sentence.words_between(start, end)} or (own and {"one", "two", "sibling"} & sentence.spelled)
-    if apart and mention.sort == "amount" and sentence.sense(mention) == "fact":
+    alike = [m for m in sentence.mentions if m.sort == mention.sort and {"one", "two"} & sentence.spelled]
+    own = any(holds(rows[key], columns_of(m), m) for key in found for m in alike)
+    if mention.sort == "amount" and (own or (_KEPT | {"also"}).intersection(sentence.words_between(start, end))):
         return any(key not in facts.written for key in near)
+    beside = [m for m in sentence.mentions if start <= m.start < end and m.sort in _DESCRIBING]
+    beside = [m for m in beside if sentence.sense(m) == "fact"]
     return len({m.sort for m in beside}) > 1 and any(
-        all(holds(rows[key], columns_of(m, sentence), m) for m in beside) for key in near
+        all(holds(rows[key], columns_of(m), m) for m in beside) for key in near
     )
-
-
-def _is_of_all(mention: Mention, sentence: Sentence) -> bool:
-    """Whether a stage or a status is said of both or of all records."""
-    words = sentence.words_between(*sentence.clause(mention.start))
-    return mention.sort in ("stage", "status") and bool({"both", "all"} & {*words}) and not {*words} & LOOSE - {"both"}
-
-
-def _is_difference(mention: Mention, sentence: Sentence) -> bool:
-    """Whether a number is said as a difference: '500 more than before', 'raised by 5 %', 'a 5 % discount'."""
-    if mention.sort not in ("amount", "percent"):
-        return False
-    by = sentence.words_between(0, mention.start)[-1:] == ["by"]
-    return by or bool(_DIFFERENCE.match(sentence.text, mention.end))
 
 
 def _is_kept(mention: Mention, sentence: Sentence) -> bool:
     """Whether a clause says that a value is still there."""
-    start, end = sentence.clause(mention.start)
-    return bool({"remains", "stays", "still", "keeps", "kept", "remain"} & {*sentence.words_between(start, end)})
+    return bool(_KEPT.intersection(sentence.words_between(*sentence.clause(mention.start))))
 
 
-def columns_of(mention: Mention, sentence: Sentence) -> Sequence[str]:
-    """Return the columns that a value may be of; of dates, those that the words before it name."""
+def columns_of(mention: Mention) -> Sequence[str]:
+    """Return the columns that a value may be of."""
     if mention.column:
         return PERSONS if mention.column in PERSONS else (mention.column,)
-    if mention.sort == "date":
-        start, _ = sentence.clause(mention.start)
-        words = sentence.words_between(start, mention.start)
-        named = [
-            DATES[word] for word, after in zip(words, [*words[1:], ""], strict=False) if word in DATES and after != "of"
-        ]
-        return named[-1] if named else COLUMNS["date"]
     return COLUMNS.get(mention.sort, ())
 
 
@@ -203,7 +190,7 @@ def _is_granted(  # noqa: PLR0911 (one for each sort of value)
     if isinstance(value, Figure) and value.value in RULES:
         return True
     if any(same(value, fact) for fact in facts.facts):
-        columns = columns_of(mention, sentence)
+        columns = columns_of(mention)
         holders = [key for key in facts.base if holds(facts.records.rows[key], columns, mention)]
         named = {key for name in sentence.names for key in name.keys}
         said = read(sentence.text)
@@ -214,27 +201,30 @@ def _is_granted(  # noqa: PLR0911 (one for each sort of value)
         asked = facts.asked if not sentence.spelled & WORKED_OUT else read(" ".join(facts.heard))
         if any(value.means(figure.value) for figure in (*facts.asked.figures, *asked.figures)):
             return True
-        led = sentence.words_between(0, mention.start)[-1:]
-        return led not in (["reads"], ["shows"], ["says"]) and _is_worked_out(value, sentence, facts)
+        led = sentence.words_between(0, mention.start)[-4:]
+        stated = {"reads", "shows", "says", "probability"} & {*led}
+        return not stated and _is_worked_out(mention, value, sentence, facts)
     if isinstance(value, frozenset):
         return any(same_day(one, day) for one in value for days in facts.asked.dates for day in days)
     if mention.sort in ("email", "phone"):
         return any(same(value, each) for each in (*facts.asked.emails, *facts.asked.phones))
     if mention.sort in ("version", "prefix"):
         return str(value).casefold() in facts.user.casefold()
-    return mention.sort == "text" and not facts.records.written and words_of(str(value)) in facts.asked.words
+    sought = (facts.reads and mention.column in PERSONS) or not facts.records.written
+    return mention.sort == "text" and sought and words_of(str(value)) in facts.asked.words
 
 
-def _is_worked_out(figure: Figure, sentence: Sentence, facts: TurnFacts) -> bool:
+def _is_worked_out(mention: Mention, figure: Figure, sentence: Sentence, facts: TurnFacts) -> bool:
     """Whether a number is a sum, a difference or a share of what the turn is about."""
     rows = [facts.records.rows[key] for key in facts.base]
     changes = [(write.old or {}, write.new or {}) for write in facts.records.written]
     numbers = {*_changes(changes)}
-    if sentence.spelled & WORKED_OUT:
+    if sentence.spelled & WORKED_OUT and not (numbers and _MORE.match(sentence.text, mention.end)):
         named = {key for name in sentence.names for key in name.keys}
         family = [facts.records.rows[key] for key in facts.family(named or facts.base)]
         numbers |= {*_sums(rows), *_sums(family)}
-    return any(map(figure.means, numbers))
+    rough = 0.05 * figure.value if sentence.spelled & _ROUGHLY else 0.0
+    return any(figure.means(number) or abs(number - figure.value) <= rough for number in numbers)
 
 
 def _changes(changes: Sequence[tuple[Row, Row]]) -> Iterator[float]:
@@ -294,7 +284,7 @@ def _untied(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:
         sets = []
         for m in mine:
             found = subjects(m, sentence, facts)
-            fit = {key for key in found if holds(facts.records.rows[key], columns_of(m, sentence), m)}
+            fit = {key for key in found if holds(facts.records.rows[key], columns_of(m), m)}
             if fit and {key[0] for key in fit} == {kind}:
                 sets.append(fit)
         if len(sets) > 1 and not set.intersection(*sets):

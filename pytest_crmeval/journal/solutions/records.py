@@ -97,17 +97,16 @@ class Count:
 
     def outcome(self, **facts: Any) -> FileOutcome:  # noqa: ANN401 (other fields of FileOutcome)
         """Return the counts as the outcome of a file."""
+        by: dict[str, dict[str, tuple[int, int]]] = {}
+        for kind, label in sorted(self._groups, key=lambda each: (each[0], label_order(each[1]))):
+            by.setdefault(kind, {})[label] = self._groups[kind, label]
         return FileOutcome(
             verdicts=dict(sorted(self.verdicts.items())),
             ungradable=dict(sorted(self.ungradable.items())),
             samples=added_samples([tuple((judged, solved, 1) for solved, judged in self._problems.values())]),
-            by={kind: groups for kind in ("rating", "tag") if (groups := self._groups_of(kind))},
+            by=by,
             **facts,
         )
-
-    def _groups_of(self, kind: str) -> dict[str, tuple[int, int]]:
-        labels = sorted((label for each, label in self._groups if each == kind), key=label_order)
-        return {label: self._groups[kind, label] for label in labels}
 
 
 def _added(share: tuple[int, int] | None, *, solved: bool) -> tuple[int, int]:

@@ -135,7 +135,7 @@ class EarlierResults:
         with self.path.open("rb") as file:
             judged = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(_CHUNK), b"")) - 1
         return (
-            f"{self.head['checkpoint']} {self.path.stem.removeprefix('eval_')}: {judged} of {self.head['lines']} judged"
+            f"{self.head['checkpoint']} {self.path.stem.removeprefix('eval_')}: {judged} of {self.head['lines']} graded"
         )
 
     def records(self) -> Iterator[Record]:

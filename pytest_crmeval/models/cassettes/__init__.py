@@ -35,7 +35,7 @@ from pytest_crmeval.models.cassettes.files import (
     read,
     read_prompts,
 )
-from pytest_crmeval.models.usage_meter import CallPurpose, UsageMeter, current
+from pytest_crmeval.models.usage_meter import UsageMeter, current
 from pytest_crmeval.ports.chat_model import Cause, ChatModel, Completion, ModelCall, ModelError, ModelIdentity, Prompt
 
 __all__ = [
@@ -71,10 +71,14 @@ def write(folder: Path, meter: UsageMeter, redactor: Redactor | None = None) -> 
     with _locked(path.parent):
         kept = read(path) if path.exists() else {}
         trials: dict[int, Sequence[JsonObject]] = {
-            trial: [exchange.line for exchange in exchanges] for trial, exchanges in kept.items()
+            trial: [exchange.line for exchange in recorded] for trial, recorded in kept.items()
         }
         trials[purpose.trial] = lines
-        _replace(path, b"".join(_section(purpose, *trial) for trial in sorted(trials.items())))
+        head = {"cassette": SCHEMA, "suite": purpose.suite, "subject": purpose.subject, "case": purpose.case}
+        content: list[JsonObject] = []
+        for trial, exchanges in sorted(trials.items()):
+            content += [{**head, "trial": trial}, *exchanges]
+        _replace(path, b"".join(encoded(line) + b"\n" for line in content))
 
 
 def write_prompts(folder: Path, calls: Iterable[ModelCall], redactor: Redactor | None = None) -> None:
@@ -189,21 +193,18 @@ class _Playback:
     def answer(self, identity: ModelIdentity, prompt: Prompt) -> Completion:
         """Return the first answer to the request that has not been replayed yet; calls on the meter have been."""
         for call in self.meter.calls[self._played :]:
-            self._skip(call)
+            # Its answer has been replayed; its key is known if it is the last request.
+            same = self._last and self._last[0] == call.identity and self._last[1] is call.prompt
+            key = self._last[2] if self._last and same else self._key(call.identity, call.prompt)
+            if self._left.get(key):
+                self._left[key].pop()
+            self._played += 1
         key = self._key(identity, prompt)
         self._last = (identity, prompt, key)
         found = self._left.get(key)
         if not found or found[-1].redacted:
             raise ModelError(Cause.NOT_RECORDED, self._problem(HIDDEN if found else self._why(identity, prompt)))
         return found[-1].completion
-
-    def _skip(self, call: ModelCall) -> None:
-        """Mark the recorded answer to a call as replayed; its key is known if it is the last request."""
-        same = self._last and self._last[0] == call.identity and self._last[1] is call.prompt
-        key = self._last[2] if self._last and same else self._key(call.identity, call.prompt)
-        if self._left.get(key):
-            self._left[key].pop()
-        self._played += 1
 
     def _key(self, identity: ModelIdentity, prompt: Prompt) -> str:
         continued, lines = self._dialogue.extend(prompt.messages)
@@ -227,12 +228,6 @@ class _Playback:
 
 _PLAYBACK: ContextVar[_Playback | None] = ContextVar("crmeval_playback", default=None)
 _REPLAYING = Lock()
-
-
-def _section(purpose: CallPurpose, trial: int, lines: Sequence[JsonObject]) -> bytes:
-    named = {"suite": purpose.suite, "subject": purpose.subject, "case": purpose.case}
-    head: JsonObject = {"cassette": SCHEMA, **named, "trial": trial}
-    return b"".join(encoded(line) + b"\n" for line in (head, *lines))
 
 
 @contextmanager

@@ -48,8 +48,17 @@ def find(folder: Path, purpose: CallPurpose) -> tuple[Path, Sequence[RecordedExc
     """Return the file that has the exchanges of a purpose, and these; CassetteError if there is none."""
     path = _path(folder, purpose)
     if path is None:
-        raise CassetteError(f"there is no {cassette_path(folder, purpose)}{_others(folder, purpose)}")
-    return path, _from_transcript(path, purpose) if path.suffix == ".json" else _of_trial(path, purpose.trial)
+        wanted = cassette_path(folder, purpose)
+        names = [name for path in sorted(wanted.parents[1].glob(f"*/{wanted.name}")) if (name := _subject(path))]
+        others = f"; recorded there for this case: {', '.join(names)}" if names else ""
+        raise CassetteError(f"there is no {wanted}{others}")
+    if path.suffix == ".json":
+        return path, _from_transcript(path, purpose)
+    trials = read(path)
+    if purpose.trial not in trials:
+        known = ", ".join(map(str, sorted(trials))) or "none"
+        raise CassetteError(f"{path} has no trial {purpose.trial}; it has {known}")
+    return path, trials[purpose.trial]
 
 
 def is_recorded(folder: Path, purpose: CallPurpose) -> bool:
@@ -79,13 +88,6 @@ def stored_judgement(folder: Path, purpose: CallPurpose) -> Mapping[str, Any] | 
     except (OSError, ValueError, KeyError, TypeError):  # reported when the exchanges are read
         return None
     return judgement if isinstance(judgement, Mapping) else None
-
-
-def _others(folder: Path, purpose: CallPurpose) -> str:
-    """Return the other subjects that are recorded for the case, for a message."""
-    wanted = cassette_path(folder, purpose)
-    names = [name for path in sorted(wanted.parents[1].glob(f"*/{wanted.name}")) if (name := _subject(path))]
-    return f"; recorded there for this case: {', '.join(names)}" if names else ""
 
 
 def _subject(path: Path) -> str:
@@ -118,14 +120,6 @@ def read_prompts(folder: Path, exchanges: Sequence[RecordedExchange]) -> Mapping
     """Return the system prompts and tools of exchanges by id; those that can't be read are left out."""
     names = {exchange.line["prompt"] for exchange in exchanges}
     return {name: known for name in names if (known := _read_prompt(prompt_path(folder, name)))}
-
-
-def _of_trial(path: Path, trial: int) -> Sequence[RecordedExchange]:
-    trials = read(path)
-    if trial not in trials:
-        known = ", ".join(map(str, sorted(trials))) or "none"
-        raise CassetteError(f"{path} has no trial {trial}; it has {known}")
-    return trials[trial]
 
 
 def _from_transcript(path: Path, purpose: CallPurpose) -> Sequence[RecordedExchange]:

@@ -64,7 +64,17 @@ class Limits:
             if self._timer is None:
                 self._timer = Thread(target=self._watch, name="crmeval-limits", daemon=True)
                 self._timer.start()
-        return self._wait(turn, ticket, patience)
+        try:
+            woken = turn.wait(patience)
+        except BaseException:  # also Ctrl-C: otherwise the permit would never be given back
+            self._withdraw(ticket)
+            raise
+        if woken and ticket.order:
+            return ticket.number
+        self._withdraw(ticket)
+        if woken and self._closed:
+            raise LimitsClosed("the run is over")
+        return None  # out of patience, or the model was given up
 
     def release(self, permit: int, feedback: Feedback) -> None:
         """Take a permit back, and learn from the result; an unknown permit is ignored."""
@@ -105,19 +115,6 @@ class Limits:
             self._changed.notify()
         if self._timer is not None:
             self._timer.join()
-
-    def _wait(self, turn: Event, ticket: Ticket, patience: float | None) -> int | None:
-        try:
-            woken = turn.wait(patience)
-        except BaseException:  # also Ctrl-C: otherwise the permit would never be given back
-            self._withdraw(ticket)
-            raise
-        if woken and ticket.order:
-            return ticket.number
-        self._withdraw(ticket)
-        if woken and self._closed:
-            raise LimitsClosed("the run is over")
-        return None  # out of patience, or the model was given up
 
     def _withdraw(self, ticket: Ticket) -> None:
         with self._changed:

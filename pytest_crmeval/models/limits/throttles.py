@@ -49,7 +49,14 @@ class Quota:
     def wait(self, now: float, cost: float) -> float:
         """Return the seconds until ``cost`` can be drawn."""
         self._expire(now)
-        return max(0.0, self._next - now, self._room(cost) - now)
+        # When enough drafts have left the window; all of them, if the cost is larger than any window.
+        excess, time = self._drawn + cost - self._most, -inf
+        for draft in self._drafts:
+            if excess <= 0:
+                break
+            excess -= draft.cost
+            time = draft.time + self._span
+        return max(0.0, self._next - now, time - now)
 
     def draw(self, now: float, cost: float) -> Draft:
         """Draw ``cost`` from the quota."""
@@ -85,16 +92,6 @@ class Quota:
             if most >= max(cost, 1.0):
                 break
         return max(1.0, float(int(most))), seconds + LATE
-
-    def _room(self, cost: float) -> float:
-        """Return when enough drafts have left the window; all of them, if the cost is larger than any window."""
-        excess, time = self._drawn + cost - self._most, -inf
-        for draft in self._drafts:
-            if excess <= 0:
-                break
-            excess -= draft.cost
-            time = draft.time + self._span
-        return time
 
     def _expire(self, now: float) -> None:
         while self._drafts and self._drafts[0].time + self._span <= now:

@@ -39,7 +39,18 @@ class Messages:
         body: dict[str, Any] = {"model": self._model, **self.settings.values}
         if prompt.system.strip():
             body["system"] = [{"type": "text", "text": prompt.system, **_CACHED}]
-        body["messages"] = _messages(prompt.messages)
+        turns: list[dict[str, Any]] = []
+        for place, message in enumerate(prompt.messages):
+            role = "assistant" if message.speaker == "agent" else "user"
+            blocks = _blocks(place, message)
+            # Results and a following user message are one turn: roles must alternate, and results come first.
+            if turns and turns[-1]["role"] == role:
+                turns[-1]["content"] += blocks
+            else:
+                turns.append({"role": role, "content": blocks})
+        if turns:
+            turns[-1]["content"][-1] |= _CACHED
+        body["messages"] = turns
         if prompt.tools:
             body["tools"] = self._tools.of(prompt.tools)
         if prompt.must_call and self.settings.forces_tools:
@@ -63,26 +74,12 @@ class Messages:
         calls = [called(block.name, block.input) for block in of_type("tool_use", found.content, _Call)]
         thoughts = [thoughts_text(block) for block in found.content if block["type"] == "thinking"]
         reply = Reply(text=text, calls=tuple(calls), thoughts="\n\n".join(filter(None, thoughts)))
-        return Completion(reply=reply, usage=_usage(answer), ending=_ending(found, reply))
+        ending: StopReason = "length" if found.stop_reason == "max_tokens" else "calls" if reply.calls else "said"
+        return Completion(reply=reply, usage=_usage(answer), ending=ending)
 
     def usage(self, answer: object) -> Usage | None:
         """Return the usage that the server reports; None if it reports none."""
         return _usage(answer) if is_counted(answer) else None
-
-
-def _messages(said: Sequence[Message]) -> list[dict[str, Any]]:
-    turns: list[dict[str, Any]] = []
-    for place, message in enumerate(said):
-        role = "assistant" if message.speaker == "agent" else "user"
-        blocks = _blocks(place, message)
-        # Results and a following user message are one turn: roles must alternate, and results come first.
-        if turns and turns[-1]["role"] == role:
-            turns[-1]["content"] += blocks
-        else:
-            turns.append({"role": role, "content": blocks})
-    if turns:
-        turns[-1]["content"][-1] |= _CACHED
-    return turns
 
 
 def _blocks(place: int, message: Message) -> list[dict[str, Any]]:
@@ -126,12 +123,6 @@ class _Answer(msgspec.Struct):
     stop_reason: str | None = None
 
 
-def _ending(answer: _Answer, reply: Reply) -> StopReason:
-    if answer.stop_reason == "max_tokens":
-        return "length"
-    return "calls" if reply.calls else "said"
-
-
 def _usage(answer: object) -> Usage:
     usage = part(answer, "usage")
     cached, cache_written = count(usage.get("cache_read_input_tokens")), count(usage.get("cache_creation_input_tokens"))
@@ -148,28 +139,20 @@ def _usage(answer: object) -> Usage:
 def anthropic_backend(spec: ModelSpec, key: str, base_url: str) -> Backend:
     """Return a backend for a model at ``base_url``; empty: Anthropic's own address."""
     import anthropic
+    from anthropic.resources.messages import DEPRECATED_MODELS
 
     key, address = key.strip(), base_url or ADDRESS
     target = target_of(spec, key, address)
 
     def client() -> SdkClient:
-        return shared_client(("anthropic", address, key), lambda: _client(address, key))
+        return shared_client(
+            ("anthropic", address, key),
+            lambda: anthropic.AsyncAnthropic(
+                api_key=key or "no-key", base_url=address, max_retries=0, timeout=None, http_client=http_client()
+            ),
+        )
 
-    messages = Messages(spec, notes=_deprecations(spec.model))
+    # The SDK warns of the end of life of a model only in a method that we don't use.
+    date = DEPRECATED_MODELS.get(spec.model)
+    messages = Messages(spec, notes=(f"{spec.model} reaches its end of life on {date}",) if date else ())
     return SdkBackend(target, client, (anthropic.AnthropicError,), messages).prepared()
-
-
-def _deprecations(model: str) -> tuple[str, ...]:
-    """Return a note on the end of life of a model; the SDK warns of it only in a method that we don't use."""
-    from anthropic.resources.messages import DEPRECATED_MODELS
-
-    date = DEPRECATED_MODELS.get(model)
-    return (f"{model} reaches its end of life on {date}",) if date else ()
-
-
-def _client(address: str, key: str) -> SdkClient:
-    import anthropic
-
-    return anthropic.AsyncAnthropic(
-        api_key=key or "no-key", base_url=address, max_retries=0, timeout=None, http_client=http_client()
-    )

@@ -100,7 +100,11 @@ class SdkBackend:
             dialect, begun = self._dialect, time.monotonic()
             body = dialect.body(prompt)
             try:
-                response = self._post(dialect, body, seconds)
+                options = {"headers": dialect.headers(body)}
+                sent = self._ready_client().post(
+                    dialect.path, cast_to=httpx2.Response, content=encoded(body), options=options
+                )
+                response = run(sent, seconds)
             except self._errors as error:
                 refusal = error_response(error)
                 if refusal is None or not self._adapt(refusal, dialect, body):
@@ -113,11 +117,6 @@ class SdkBackend:
                 return self._read(dialect, response)
             seconds -= time.monotonic() - begun
             ask_again()  # outside of the except clause, so that its errors don't have the SDK's error as context
-
-    def _post(self, dialect: Dialect, body: Mapping[str, Any], seconds: float) -> httpx2.Response:
-        options = {"headers": dialect.headers(body)}
-        sent = self._ready_client().post(dialect.path, cast_to=httpx2.Response, content=encoded(body), options=options)
-        return run(sent, seconds)
 
     def _ready_client(self) -> SdkClient:
         try:

@@ -6,11 +6,12 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
+from pytest_crmeval.domain.records import prepare
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.models.sdks.settings import Settings
 from pytest_crmeval.ports.chat_model import Cause, Completion, Prompt
 
-T = TypeVar("T")
+T = TypeVar("T", bound=msgspec.Struct)
 
 
 class UnusableError(Exception):
@@ -53,6 +54,7 @@ class Dialect(Protocol):
 
 def converted(record: object, shape: type[T]) -> T:
     """Return the parts of a record that we read, validated; UnusableError if they are invalid."""
+    prepare(shape)
     try:
         return msgspec.convert(record, shape)
     except msgspec.ValidationError as error:

@@ -5,7 +5,7 @@ import math
 import re
 import ssl
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
@@ -15,6 +15,7 @@ from pytest_crmeval.models.sdks.event_loop import TooLargeError
 from pytest_crmeval.ports.chat_model import Cause, ModelError
 
 LONGEST = 500
+_LONGEST_CHAIN = 20
 _EXCERPT = 200
 _LIMITS = frozenset({"retry-after", "retry-after-ms", "date"})
 """Headers that are stored besides those with "ratelimit" in their names; the date is the server's clock."""
@@ -114,7 +115,9 @@ def explained(error: BaseException, target: Target) -> ModelError:
     refusal = error_response(error)
     if refusal is not None:
         return _refused(refusal, target)
-    causes = list(_causes(error))
+    causes = [error]
+    while (inner := causes[-1].__cause__ or causes[-1].__context__) and len(causes) < _LONGEST_CHAIN:
+        causes.append(inner)
     for cause in causes:
         if isinstance(cause, TooLargeError):
             return failed(Cause.TOO_LARGE, str(cause), target)
@@ -176,7 +179,8 @@ def _refused(refusal: ErrorResponse, target: Target) -> ModelError:
     what = f"the server answered {refusal.status}: {refusal.words}"
     error = failed(cause, what, target, advice=advice, retry_after=retry_after(refusal.headers))
     error.overloaded, error.headers = refusal.status in _TOO_MUCH_WORK, limits(refusal.headers)
-    error.too_long = cause is Cause.BAD_REQUEST and _is_about_length(refusal)
+    too_long = refusal.status == _CONTENT_TOO_LARGE or bool(_TOO_LONG.search(f"{refusal.code} {refusal.words}"))
+    error.too_long = cause is Cause.BAD_REQUEST and too_long
     return error
 
 
@@ -192,12 +196,6 @@ def _cause(refusal: ErrorResponse) -> Cause:
     if is_no_model or status < _BAD_REQUEST:  # a redirect is not followed: the key stays here
         return Cause.UNKNOWN_MODEL
     return _BY_STATUS.get(status, Cause.OVERLOADED if status >= _SERVER_ERROR else Cause.BAD_REQUEST)
-
-
-def _is_about_length(refusal: ErrorResponse) -> bool:
-    """Whether the dialogue is too long for the model's context or for a request."""
-    too_large = refusal.status == _CONTENT_TOO_LARGE
-    return too_large or bool(_TOO_LONG.search(f"{refusal.code} {refusal.words}"))
 
 
 def _is_about_money(refusal: ErrorResponse) -> bool:
@@ -256,13 +254,6 @@ def _words(body: object) -> str:
         found = (body[name] for name in ("message", "detail", "msg", "error") if body.get(name))
         return str(next(found, body or ""))
     return re.sub(r"<[^>]*>", " ", str(body or "")).strip()
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    seen = 0
-    while error is not None and seen < 20:  # noqa: PLR2004 (no chain is that long)
-        yield error
-        error, seen = error.__cause__ or error.__context__, seen + 1
 
 
 def _excerpt(text: str, key: str, room: int) -> str:

@@ -29,17 +29,14 @@ def openai_backend(spec: ModelSpec, key: str, base_url: str) -> Backend:
     target = target_of(spec, key, address)
 
     def client() -> SdkClient:
-        return shared_client(("openai", address, key), lambda: _client(address, key))
+        return shared_client(
+            ("openai", address, key),
+            lambda: openai.AsyncOpenAI(
+                api_key=key or NO_KEY, base_url=address, max_retries=0, timeout=None, http_client=http_client()
+            ),
+        )
 
     if spec.api == "responses" or (not spec.api and own and _ONLY_RESPONSES.search(spec.model)):
         return SdkBackend(target, client, (openai.OpenAIError,), responses).prepared()
     other = None if spec.api else responses
     return SdkBackend(target, client, (openai.OpenAIError,), chat, other=other).prepared()
-
-
-def _client(address: str, key: str) -> SdkClient:
-    import openai
-
-    return openai.AsyncOpenAI(
-        api_key=key or NO_KEY, base_url=address, max_retries=0, timeout=None, http_client=http_client()
-    )

@@ -61,7 +61,10 @@ class Chat:
         if not (text or calls or message.thoughts or choice.finish_reason in _FINISHED):
             raise UnusableError(Cause.MALFORMED, "the choice has no content, no calls and no finish reason")
         reply, usage = Reply(text=text, calls=calls, thoughts=message.thoughts), _usage(answer)
-        return Completion(reply=reply, usage=usage, ending=_ending(choice, reply))
+        ending: StopReason = "refusal" if message.refusal else "calls" if calls else "said"
+        if choice.finish_reason == "length":
+            ending = "length"
+        return Completion(reply=reply, usage=usage, ending=ending)
 
     def usage(self, answer: object) -> Usage | None:
         """Return the usage that the server reports; None if it reports none."""
@@ -154,14 +157,6 @@ _BROKEN_OFF = frozenset({"error", "abort", "cancelled", "canceled"})
 """Finish reasons of gateways and vLLM for an answer that was interrupted, which is not the model's fault."""
 _FINISHED = frozenset({"stop", "length"})
 """Finish reasons of answers that may be empty; an empty answer with another reason was interrupted."""
-
-
-def _ending(choice: _Choice, reply: Reply) -> StopReason:
-    if choice.finish_reason == "length":
-        return "length"
-    if choice.message.refusal:
-        return "refusal"
-    return "calls" if reply.calls else "said"
 
 
 def _usage(answer: object) -> Usage:

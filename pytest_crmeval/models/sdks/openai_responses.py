@@ -65,7 +65,10 @@ class Responses:
             calls=tuple(called(call.name, call.arguments) for call in calls),
             thoughts="\n\n".join(filter(None, thoughts)),
         )
-        ending = _ending(found, reply, refused=any(message.refuses for message in messages))
+        refused = any(message.refuses for message in messages)
+        ending: StopReason = "refusal" if refused else "calls" if calls else "said"
+        if found.status == "incomplete":
+            ending = "length"
         return Completion(reply=reply, usage=_usage(answer), ending=ending)
 
     def usage(self, answer: object) -> Usage | None:
@@ -161,14 +164,6 @@ _BROKEN_OFF = frozenset({"cancelled", "in_progress", "queued"})
 """Statuses of a response that was interrupted, which is not the model's fault."""
 _FINISHED = frozenset({"completed", "incomplete"})
 """Statuses of responses that may be empty."""
-
-
-def _ending(answer: _Answer, reply: Reply, *, refused: bool) -> StopReason:
-    if answer.status == "incomplete":
-        return "length"
-    if refused:
-        return "refusal"
-    return "calls" if reply.calls else "said"
 
 
 def _usage(answer: object) -> Usage:

@@ -55,7 +55,7 @@ def index(paths: Sequence[Path], *, confidential: bool = False) -> list[Question
             first = refs.setdefault(ref.id, ref)
             if first is not ref:
                 place = f"{first.path}:{first.line}"
-                problems.append(f"{path}:{ref.line}: id: {ref.id!r} is taken by {place}; ids must be unique")
+                problems.append(f"{path}:{ref.line}: id: {ref.id!r} is already used in {place}; ids must be unique")
         if len(refs) == before and not problems:
             raise DatasetError(f"{path}: the file has no question; write one JSON object per line, or a table")
     if problems:

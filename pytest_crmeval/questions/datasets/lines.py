@@ -53,7 +53,12 @@ def read(path: Path, offset: int, row: int) -> Found:
 
 
 def _question(line: bytes) -> Question:
-    record = _decoded(line)
+    try:
+        record = _DECODER.decode(line.removeprefix(codecs.BOM_UTF8))
+    except msgspec.ValidationError as error:
+        raise FieldError(*located(error, QuestionRecord)) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise FieldError("", f"this line is not JSON: {error}") from error
     topic = record.metadata.get("topic", "")
     question = Question(
         id=record.id,
@@ -70,12 +75,3 @@ def _question(line: bytes) -> Question:
         split=record.split or "",
     )
     return checked(question)
-
-
-def _decoded(line: bytes) -> QuestionRecord:
-    try:
-        return _DECODER.decode(line.removeprefix(codecs.BOM_UTF8))
-    except msgspec.ValidationError as error:
-        raise FieldError(*located(error, QuestionRecord)) from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise FieldError("", f"this line is not JSON: {error}") from error

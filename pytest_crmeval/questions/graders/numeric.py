@@ -52,7 +52,13 @@ def number_in(reply: str) -> Fraction | None:
     None if the reply names several, a range, or withdraws it.
     """
     answer = final_answer(reply)
-    return _last(_plain(reply)) if answer is None else _stated(_plain(answer))
+    if answer is not None:
+        return _stated(_plain(answer))
+    for line in reversed(_plain(reply).splitlines()):
+        if found := list(_NUMBER.finditer(line)):
+            chosen = len(found) > 1 and _EITHER.search(line[found[-2].end() : found[-1].start()])
+            return None if chosen else _value(line, found[-1])
+    return None
 
 
 def number_of(text: str) -> Fraction | None:
@@ -84,20 +90,7 @@ def _stated(answer: str) -> Fraction | None:
     without_asides = _ASIDE.sub(
         lambda aside: "" if any(each.isalpha() or each in _OPERATORS for each in aside[0]) else aside[0], beside
     )
-    return _only(_result(answer[: first.end()] + without_asides))
-
-
-def _result(answer: str) -> str:
-    """Return the last side of an equation that has a number; empty if there are two equations."""
-    before, _, _ = answer.rpartition("=")
-    digit = re.search(r"\d", before)
-    if digit and _ANOTHER_RESULT.search(before, digit.start()):
-        return ""
-    return next((side for side in reversed(answer.split("=")) if _NUMBER.search(side)), "")
-
-
-def _only(text: str) -> Fraction | None:
-    """Return the first number of a text if no other number competes with it."""
+    text = _result(answer[: first.end()] + without_asides)
     found = list(_NUMBER.finditer(text))
     if not found or _DENIED.search(text, 0, found[0].start()):
         return None
@@ -109,20 +102,20 @@ def _only(text: str) -> Fraction | None:
     return number
 
 
+def _result(answer: str) -> str:
+    """Return the last side of an equation that has a number; empty if there are two equations."""
+    before, _, _ = answer.rpartition("=")
+    digit = re.search(r"\d", before)
+    if digit and _ANOTHER_RESULT.search(before, digit.start()):
+        return ""
+    return next((side for side in reversed(answer.split("=")) if _NUMBER.search(side)), "")
+
+
 def _competes(between: str) -> bool:
     """Whether the text between two numbers presents the second as another answer."""
     if re.search(r"\bnot\W*$", between[-_JOINT:], re.IGNORECASE):
         return False
     return not _EXPLAINED.search(between) or bool(_JOINED.search(between[-_JOINT:]))
-
-
-def _last(reply: str) -> Fraction | None:
-    """Return the last number of a reply, unless it is one of two to choose from."""
-    for line in reversed(reply.splitlines()):
-        if found := list(_NUMBER.finditer(line)):
-            chosen = len(found) > 1 and _EITHER.search(line[found[-2].end() : found[-1].start()])
-            return None if chosen else _value(line, found[-1])
-    return None
 
 
 def _value(text: str, match: re.Match[str]) -> Fraction | None:

@@ -119,7 +119,8 @@ def baseline_of(comparison: Comparison) -> BaselineView:
     baseline = comparison.baseline
     commit = [f"commit {str(baseline['commit'])[:12]}"] if baseline.get("commit") else []
     source = [str(baseline["source"])] if baseline.get("source", baseline.get("id")) != baseline.get("id") else []
-    widest = max([NARROWEST, *(abs(end) for each in comparison.contrasts for end in _ends(each))])
+    found = [each.difference for each in comparison.contrasts if each.difference]
+    widest = max([NARROWEST, *(abs(end) for each in found for end in (each.value, *(each.interval or ())))])
     return BaselineView(
         name=str(baseline.get("id", "")),
         facts=[*map(moment, [baseline["started"]] if baseline.get("started") else []), *source, *commit],
@@ -179,8 +180,3 @@ def _list(contrast: Contrast, name: str, changes: Sequence[CaseChange]) -> Chang
         link="" if gone else to_trials(suite=contrast.suite, subject=contrast.subject, change=words(name)),
         open=name == "newly_failing" or len(changes) <= FEW,
     )
-
-
-def _ends(contrast: Contrast) -> Sequence[float]:
-    found = contrast.difference
-    return () if found is None else (found.value, *(found.interval or ()))

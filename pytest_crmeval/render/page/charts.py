@@ -171,7 +171,7 @@ def latency(spans: Sequence[tuple[str, int, Sequence[tuple[str, float]]]]) -> Ch
     return Chart(
         title="Latency",
         caption=f"Duration of a trial: the dot is the median, the marks are {marks}.",
-        across="seconds per trial",
+        across="time per trial",
         x=[Tick(at=scale(value), label=seconds(value)) for value in scale.ticks()],
         height=height,
         strips=strips,
@@ -184,11 +184,15 @@ def curve(title: str, caption: str, across: str, series: Sequence[Series]) -> Ch
     """Return a chart of rates along an axis, a line per subject."""
     places = [point.x for one in series for point in one.points]
     scale = stretched(places, LEFT + 8, WIDTH - RIGHT - 6)
+    # The places themselves have labels if there is room, else round values.
+    own = sorted(set(places))
+    gaps = [scale(after) - scale(before) for before, after in pairwise(own)]
+    marks = own if min(gaps, default=WIDTH) >= 3 * APART else scale.ticks()
     return Chart(
         title=title,
         caption=caption,
         across=across,
-        x=[Tick(at=scale(value), label=whole(value)) for value in _stations(places, scale)],
+        x=[Tick(at=scale(value), label=whole(value)) for value in marks],
         y=_rates(),
         lines=[_line(one, scale) for one in series],
         head=(across, "subject", "rate", "95 % interval"),
@@ -204,13 +208,6 @@ def _fitting(values: Sequence[float], start: float, end: float) -> Scale:
     """Return a scale on which small values are also distinguishable."""
     is_wide = min(values) > 0 and max(values) / min(values) > MUCH
     return logarithmic(values, start, end) if is_wide else linear(values, start, end)
-
-
-def _stations(places: Sequence[float], scale: Scale) -> Sequence[float]:
-    """Return the places themselves if there is room for their labels, else round values."""
-    own = sorted(set(places))
-    gaps = [scale(after) - scale(before) for before, after in pairwise(own)]
-    return own if min(gaps, default=WIDTH) >= 3 * APART else scale.ticks()
 
 
 def _rates() -> Sequence[Tick]:

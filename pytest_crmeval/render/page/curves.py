@@ -19,9 +19,14 @@ def checkpoint_curve(suite: str, records: Sequence[Record]) -> Iterator[Chart]:
     """Yield pass@1 over the steps of checkpoints; nothing if none has a step."""
     points = [point for record in records if (point := _at_step(record))]
     if points:
+        judged = [record for record in records if (found := record.get("checkpoint")) and not found.get("unjudged")]
+        complete = sorted((record for record in judged if not record["checkpoint"].get("lost")), key=_step)
+        best = max(
+            (point for record in complete if (point := _at_step(record))), key=lambda point: point.rate, default=None
+        )
         yield curve(
             "Checkpoints",
-            f"pass@1 over training steps{_best(records)}.",
+            f"pass@1 over training steps{f'; the best is {best.title}' if best else ''}.",
             "step",
             [Series(name=suite, colour=0, points=sorted(points, key=lambda point: point.x))],
         )
@@ -49,7 +54,8 @@ def checkpoint_table(records: Sequence[Record]) -> Sequence[Sequence[str]]:
     return [_checkpoint(record) for record in found]
 
 
-CHECKPOINT_HEAD = ("checkpoint", "step", *_COUNTS, "pass@1", "95 % interval", "of all")
+_COUNTED = ("files", "solved", "graded", "not graded", "ungradable")
+CHECKPOINT_HEAD = ("checkpoint", "step", *_COUNTED, "pass@1", "95 % interval", "of all")
 
 
 def ungradable(record: Record) -> Iterator[str]:
@@ -68,14 +74,6 @@ def learning_table(records: Sequence[Record]) -> Sequence[Sequence[str]]:
     names = dict.fromkeys(name for each in found for name in each)
     head = [("", *(record["subject"] for record in learners))]
     return [*head, *((name, *(each.get(name, NOTHING) for each in found)) for name in names)] if names else []
-
-
-def _best(records: Sequence[Record]) -> str:
-    """Return which of the completely judged checkpoints is the best; of several, the earliest."""
-    found = [(record, record["checkpoint"]) for record in records if "checkpoint" in record]
-    whole = [record for record, figures in found if not figures.get("unjudged") and not figures.get("lost")]
-    points = [point for record in sorted(whole, key=_step) if (point := _at_step(record))]
-    return f"; the best is {max(points, key=lambda point: point.rate).title}" if points else ""
 
 
 def _at_step(record: Record) -> Point | None:

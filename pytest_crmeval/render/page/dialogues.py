@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from pytest_crmeval.domain.cutting import cut, printable
-from pytest_crmeval.domain.faults import Fault, faults_of
+from pytest_crmeval.domain.explanation import Fault, faults_of
 from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.domain.judgement import Judgement
 from pytest_crmeval.domain.paths import own_name
@@ -141,10 +141,16 @@ def _fault(fault: Fault, *, beside: bool = False) -> JsonObject:
 
 
 def _judge(judgement: Judgement) -> JsonObject:
-    score = judgement.score
+    """Return the opinions on a question, or what is made of each statement."""
+    false = judgement.false_places
+    statements = [
+        {"turn": each.turn, "quote": _cut(each.quote), **({"reason": false[place]} if place in false else {})}
+        for place, each in enumerate(judgement.statements)
+    ]
     return {
-        **({"value": score.value, "passed": score.passed} if score else {}),
-        "grades": [grade.to_dict() for grade in judgement.grades],
+        "grades": [] if statements else [grade.to_dict() for grade in judgement.grades],
+        "statements": statements,
+        **({"restriction": judgement.restriction} if statements and judgement.restriction else {}),
         **({"trouble": judgement.trouble} if judgement.trouble else {}),
         **({"cached": True} if judgement.cached else {}),
     }

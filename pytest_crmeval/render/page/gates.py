@@ -1,12 +1,11 @@
 """Gates as the page shows them."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from pytest_crmeval.render.page.words import NOTHING, dollars, rate, seconds, signed
+from pytest_crmeval.render.page.words import NOTHING, signed
+from pytest_crmeval.report.gate import is_share
+from pytest_crmeval.report.numbers import change_of, metric_of, value_of
 from pytest_crmeval.report.ruling import Ruling
-
-_UNITS = {".latency_": seconds, ".cost": dollars}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,13 +40,16 @@ class GateView:
         """Whether the value can be drawn between 0 and 1."""
         found = self.found
         numbers = [number for number in (found.value, found.low, found.high, found.bound) if number is not None]
-        is_another = self._is_change or self._unit
-        return found.low is not None and not is_another and all(0 <= number <= 1 for number in numbers)
+        in_range = all(0 <= number <= 1 for number in numbers)
+        has_unit = self._metric and not is_share(self._metric)
+        return found.low is not None and in_range and not has_unit and not self._is_change
 
     @property
-    def _unit(self) -> Callable[[float | None], str] | None:
-        """How durations and money are shown; None for other metrics."""
-        return next((unit for name, unit in _UNITS.items() if name in self.found.gate), None)
+    def _metric(self) -> str:
+        return metric_of(self.found)
+
+    def _text(self, value: float) -> str:
+        return value_of(self._metric, value).replace("-", "\N{MINUS SIGN}")
 
     @property
     def _is_change(self) -> bool:
@@ -59,9 +61,7 @@ class GateView:
         """What was found."""
         if self._is_change and self.found.value is not None:
             return signed(self.found.value)
-        if unit := self._unit:
-            return unit(self.found.value)
-        return rate(self.found.value) if self.is_rate else _number(self.found.value)
+        return NOTHING if self.found.value is None else self._text(self.found.value)
 
     @property
     def interval(self) -> str:
@@ -71,9 +71,7 @@ class GateView:
             return ""
         if self._is_change:
             return f"{signed(low)} to {signed(high)}"
-        if unit := self._unit:
-            return f"{unit(low)} to {unit(high)}"
-        return f"{_number(low)}{NOTHING}{_number(high)}"
+        return f"{self._text(low)} to {self._text(high)}"
 
     @property
     def margin(self) -> str:
@@ -81,9 +79,7 @@ class GateView:
         margin = self.found.margin
         if margin is None or self._is_change:
             return NOTHING
-        if unit := self._unit:
-            return f"{signed(margin)[0]}{unit(abs(margin))}"
-        return signed(margin) if self.found.low is not None else _number(margin, sign="+")
+        return change_of(self._metric, margin).replace("-", "\N{MINUS SIGN}")
 
     @property
     def why(self) -> str:
@@ -92,11 +88,3 @@ class GateView:
         if not found.needed or "more case" in found.explanation:
             return found.explanation
         return f"{found.explanation}; inconclusive: about {found.needed:,} more case{'s' * (found.needed != 1)} needed"
-
-
-def _number(value: float | None, sign: str = "") -> str:
-    """Return a number of any metric."""
-    if value is None:
-        return NOTHING
-    digits = 0 if value == int(value) else 3
-    return f"{value:{sign},.{digits}f}".replace("-", "\N{MINUS SIGN}")

@@ -100,20 +100,14 @@ def _cell(kind: str, label: str, found: _Labelled) -> Cell:
     if group is None or share is None:
         return Cell(shown=NOTHING, size=0, share=None, title=f"{summary.subject}: no scores for {label}")
     size, counted = _size(group), found.counts(kind)
+    has_link = kind in LABELLED and found.by is summary.by  # labels of turns have none
     return Cell(
         shown=percent(share),
         size=size,
         share=round(share, 3),
         title=f"{summary.subject}, {label}: {percent(share)} of {size:,} {counted if size != 1 else counted[:-1]}",
-        link=_link(kind, label, summary) if found.by is summary.by else "",
+        link=to_trials(suite=summary.suite, subject=summary.subject, label=f"{kind}:{label}") if has_link else "",
     )
-
-
-def _link(kind: str, label: str, summary: SubjectSummary) -> str:
-    """Return a link to the trials with a label; empty for labels of turns."""
-    if kind not in LABELLED:
-        return ""
-    return to_trials(suite=summary.suite, subject=summary.subject, label=f"{kind}:{label}")
 
 
 def _size(group: Group) -> int:

@@ -5,7 +5,9 @@ A browser does not let a page that was opened from disk read files, but the page
 
 import json
 from base64 import b64encode
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
@@ -21,6 +23,8 @@ INLINE = 700_000
 FOLDER = "page"
 LEVEL = 4
 """Compression level: nearly the smallest size, at three times the speed."""
+AHEAD = 4
+"""Packs that may wait to be compressed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,15 +62,28 @@ def _packed(dialogues: Iterable[JsonObject], folder: Path) -> Packs:
     starts: list[int] = []
     contents: list[str] = []
     number = size = 0
-    for lines in _gathered(dialogues):
+    for length, content in _compressed(_gathered(dialogues)):
         starts.append(number)
-        contents.append(b64encode(compress(b"[" + b",".join(lines) + b"]", LEVEL)).decode())
-        number += len(lines)
-        size += len(contents[-1])
+        contents.append(content)
+        number += length
+        size += len(content)
         if size > INLINE:
             _lay_beside(folder, len(starts) - len(contents), contents)
             contents.clear()
     return Packs(starts=starts, contents=contents)
+
+
+def _compressed(packs: Iterable[Sequence[bytes]]) -> Iterator[tuple[int, str]]:
+    """Yield the number of dialogues and the content of each pack; a thread compresses while the next ones are read."""
+    pending: deque[tuple[int, Future[bytes]]] = deque()
+    with ThreadPoolExecutor(1) as thread:
+        for lines in packs:
+            pending.append((len(lines), thread.submit(compress, b"[" + b",".join(lines) + b"]", LEVEL)))
+            if len(pending) > AHEAD:
+                length, content = pending.popleft()
+                yield length, b64encode(content.result()).decode()
+        for length, content in pending:
+            yield length, b64encode(content.result()).decode()
 
 
 def _lay_beside(folder: Path, first: int, contents: Iterable[str]) -> None:

@@ -17,6 +17,7 @@ from pytest_crmeval.render.page.curves import (
 from pytest_crmeval.render.page.heat import Heat, heats_of
 from pytest_crmeval.render.page.words import NOTHING, dollars, in_common, interval, rate, seconds, to_trials, words
 from pytest_crmeval.report import costs as bills
+from pytest_crmeval.report.numbers import value_of
 from pytest_crmeval.report.report import Report, SubjectSummary
 
 COLOURS = 8
@@ -203,10 +204,13 @@ def _figures(summaries: Sequence[SubjectSummary]) -> Iterator[Figures]:
 
 
 def _judges(summaries: Sequence[SubjectSummary]) -> Iterator[Sequence[str]]:
-    """Yield the figures of the judge for each subject, and its agreement with the scorers."""
+    """Yield the figures of the judge for each subject, and its agreement with the labelled statements."""
     found = [summary.judge.to_dict() if summary.judge else {} for summary in summaries]
-    for name in dict.fromkeys(name for each in found for name in each if name != "bill"):
+    for name in dict.fromkeys(name for each in found for name in each if name not in {"bill", "agreement"}):
         yield (words(name), *(_number(each.get(name)) for each in found))
+    agreements = [summary.judge.agreement if summary.judge else None for summary in summaries]
+    if any(agreements):
+        yield ("kappa", *(bills.agreed(each) if each else NOTHING for each in agreements))
     if any("bill" in each for each in found):
         costs = (summary.judge.bill if summary.judge else None for summary in summaries)
         yield ("cost", *(dollars(bill.cost) if bill else NOTHING for bill in costs))
@@ -225,15 +229,8 @@ def _flat(summary: SubjectSummary) -> Mapping[str, str]:
 
 def _with_interval(name: str, figure: Figure) -> str:
     """Return a figure in its unit: a duration, money, a count, or a share with three digits."""
-    kind = name.partition("_")[0]
-    shown = {"latency": seconds, "cost": dollars, "tokens": _whole}.get(kind, _number)
-    if figure.interval is None:
-        return shown(figure.value)
-    return f"{shown(figure.value)} ({' to '.join(map(shown, figure.interval))})"
-
-
-def _whole(value: float | None) -> str:
-    return NOTHING if value is None else f"{value:,.0f}"
+    ends = f" ({' to '.join(value_of(name, end) for end in figure.interval)})" if figure.interval else ""
+    return f"{value_of(name, figure.value)}{ends}"
 
 
 def _number(value: Json) -> str:

@@ -4,10 +4,10 @@ import re
 from urllib.parse import urlencode
 
 from pytest_crmeval.domain.usage import money
+from pytest_crmeval.report.numbers import seconds as duration
 
 NOTHING = "\N{EN DASH}"
 """Shown for a value that is unknown or was not scored."""
-_TEN, _MINUTE, _HOUR = 10, 60, 3600
 _MILLION = 1_000_000
 _VARIABLE = re.compile(r"[#…]")
 """Placeholders in a reason for what differs from trial to trial."""
@@ -28,7 +28,7 @@ def percent(value: float | None) -> str:
 
 def interval(low: float | None, high: float | None) -> str:
     """Return an interval of rates; empty if it is unknown."""
-    return "" if low is None or high is None else f"{rate(low)}{NOTHING}{rate(high)}"
+    return "" if low is None or high is None else f"{rate(low)} to {rate(high)}"
 
 
 def signed(value: float) -> str:
@@ -43,16 +43,7 @@ def dollars(value: float | None) -> str:
 
 def seconds(value: float | None) -> str:
     """Return a duration in its most readable unit."""
-    if value is None:
-        return NOTHING
-    if value >= _HOUR:
-        return f"{value / _HOUR:.1f} h"
-    if value >= _MINUTE:
-        return f"{value / _MINUTE:.1f} min"
-    if 0 < value < 1:
-        thousandths = value * 1000  # may be less than one
-        return f"{thousandths:.0f} ms" if thousandths >= 1 else f"{thousandths:.2g} ms"
-    return f"{value:.0f} s" if value >= _TEN or value == int(value) else f"{value:.1f} s"
+    return NOTHING if value is None else duration(value)
 
 
 def whole(value: float) -> str:

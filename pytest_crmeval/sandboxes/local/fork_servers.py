@@ -1,6 +1,7 @@
 """A fork server, seen from outside: a process that was started, answers one request at a time, and can be lost."""
 
 import json
+import marshal
 import socket
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -55,8 +56,9 @@ class ForkServerProcess:
         self, request: RunRequest, descriptors: Sequence[int], stderr: Listener
     ) -> tuple[RunResult, dict[str, int]]:
         """Have a request run, and listen to its stderr meanwhile; the files that it found are the caller's to close."""
+        fields: Any = tuple(request)
         try:
-            send(self._control, request, descriptors)
+            send(self._control, marshal.dumps(fields), descriptors)
         except OSError as error:
             raise ForkServerLost(f"it takes no orders: {error}") from error
         if not stderr.until(self._control.fileno(), request.wall_seconds + _GRACE_SECONDS):
@@ -67,12 +69,12 @@ class ForkServerProcess:
 
     def _received(self) -> tuple[Any, list[int]]:
         try:
-            message, descriptors = receive(self._control)
+            packet, descriptors = receive(self._control)
         except OSError as error:
             raise ForkServerLost(f"its line is broken: {error}") from error
-        if message is None:
+        if not packet:
             raise ForkServerLost("it has died")
-        return message, descriptors
+        return json.loads(packet.decode()), descriptors
 
     def hang_up(self) -> None:
         """End what it runs, although another thread waits for the answer, and closes it then."""

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections.abc import Mapping
 
 from pytest_crmeval.ports.sandbox import Execution, Limits, Termination
 from pytest_crmeval.sandboxes.local.inside.messages import CPU, FILES, MEMORY, WALL, RunResult
@@ -45,7 +46,7 @@ def never_loaded(result: RunResult, limits: Limits, image: int) -> bool:
 
 
 def execution(  # noqa: PLR0913 (all that is known about a run)
-    result: RunResult, limits: Limits, stdout: bytes, stderr: bytes, files: dict[str, bytes], *, image: int = 0
+    result: RunResult, limits: Limits, stdout: bytes, stderr: bytes, files: Mapping[str, bytes], *, image: int = 0
 ) -> Execution:
     """Return how a run ended; ``stdout`` and ``files`` are cut at the limit, which they may exceed by one byte."""
     written = max(map(len, (stdout, *files.values())))

@@ -1,15 +1,16 @@
 """Fork servers are kept warm, lent to one run at a time, and replaced when they are lost."""
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from typing import TypeVar
 
 from pytest_crmeval.ports.sandbox import Execution, Limits, ProgramInput, SandboxError
 from pytest_crmeval.sandboxes.local import slots
 from pytest_crmeval.sandboxes.local.fork_servers import ForkServerLost, ForkServerProcess, Unavailable
-from pytest_crmeval.sandboxes.local.runs import Runnable, checked, run
+from pytest_crmeval.sandboxes.local.runs import Runnable, check, run
 
 _ATTEMPTS = 3
+Used = TypeVar("Used")
 
 
 class Pool:
@@ -26,31 +27,27 @@ class Pool:
 
     def run(self, runnable: Runnable, feed: ProgramInput, limits: Limits) -> Execution:
         """Run once, in the next free fork server and on the next free core; again if the fork server is lost."""
-        feed = checked(feed)
+        check(feed)
         losses = []
         for _ in range(_ATTEMPTS):
             try:
-                return run(self._lent, runnable, feed, limits)
+                return run(self._lend, runnable, feed, limits)
             except (ForkServerLost, Unavailable) as loss:
                 losses.append(str(loss))
         raise SandboxError(f"the process of the sandbox was lost {_ATTEMPTS} times in one run: {'; '.join(losses)}")
 
-    @contextmanager
-    def _lent(self) -> Iterator[ForkServerProcess]:
-        with self._free, slots.slot(self._place), self._whole() as fork_server:
-            yield fork_server
-
-    @contextmanager
-    def _whole(self) -> Iterator[ForkServerProcess]:
-        """Take a fork server, and give it back if nothing has happened to it."""
-        fork_server = self._taken()
-        try:
-            yield fork_server
-        except BaseException:
-            self._drop(fork_server)
-            raise
-        with self._lock:
-            self._idle.append(fork_server)
+    def _lend(self, use: Callable[[ForkServerProcess], Used]) -> Used:
+        """Use a fork server, and give it back if nothing has happened to it."""
+        with self._free, slots.slot(self._place):
+            fork_server = self._taken()
+            try:
+                used = use(fork_server)
+            except BaseException:
+                self._drop(fork_server)
+                raise
+            with self._lock:
+                self._idle.append(fork_server)
+            return used
 
     def _taken(self) -> ForkServerProcess:
         with self._lock:

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from pytest_crmeval.domain.cutting import cut_end
@@ -72,7 +71,7 @@ _LABELS = {
     RLIMITS: "rlimits only, UNSAFE",
 }
 _WEAKNESSES = {
-    SECCOMP: "programs can read what this user can read" if os.getuid() else "programs can read what everybody can",
+    SECCOMP: "programs can read what this user can read" if os.getuid() else "programs can read world-readable files",
     RLIMITS: "programs can do what this user can do",
 }
 
@@ -112,7 +111,7 @@ def _refusal(asked: str, reasons: str) -> str:
     if asked in (AUTO, RLIMITS):
         return (
             "this machine can't isolate untrusted programs, so they are not run"
-            f" ({reasons or 'no other level was asked for'}). Use a Piston server (--crmeval-sandbox"
+            f" ({reasons or 'no other level was requested'}). Use a Piston server (--crmeval-sandbox"
             " http://localhost:2000), or, if you trust the programs, --crmeval-set unsafe_sandbox=true"
         )
     return f"the local sandbox does not reach the level {asked!r} here ({reasons})"
@@ -122,7 +121,7 @@ def _try(fork_server: ForkServerProcess, level: str) -> None:
     """Really try what a level is there to prevent."""
     with opened("probe", _PROBE) as program:
         ended = run(
-            lambda: nullcontext(fork_server),
+            lambda use: use(fork_server),
             Runnable(kind=PYTHON, descriptor=program),
             ProgramInput(args=_PROMISES[level]),
             _PROBE_LIMITS,

@@ -2,13 +2,13 @@
 
 import fcntl
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 from pytest_crmeval.ports.sandbox import Execution, Limits, ProgramInput, SandboxError
 from pytest_crmeval.sandboxes.local.fork_servers import ForkServerProcess
-from pytest_crmeval.sandboxes.local.inside.messages import BINARY, MAX_FILES, RUNTIME, RunRequest
+from pytest_crmeval.sandboxes.local.inside.messages import BINARY, MAX_FILES, RUNTIME, RunRequest, RunResult
 from pytest_crmeval.sandboxes.local.listening import Listener
 from pytest_crmeval.sandboxes.local.outcomes import execution, never_loaded
 
@@ -39,7 +39,9 @@ class Runnable:
     """What a binary takes before its first instruction, in bytes."""
 
 
-Lend = Callable[[], AbstractContextManager[ForkServerProcess]]
+Ended = tuple[RunResult, Mapping[str, bytes]]
+"""How a run went, and the files that were wanted and are there."""
+Lend = Callable[[Callable[[ForkServerProcess], Ended]], Ended]
 
 
 def run(lend: Lend, runnable: Runnable, feed: ProgramInput, limits: Limits) -> Execution:
@@ -48,28 +50,31 @@ def run(lend: Lend, runnable: Runnable, feed: ProgramInput, limits: Limits) -> E
         listener = Listener(reading)
         opened = (runnable.descriptor, stdin, stdout, writing, *files)
         request = _request(runnable, feed, limits)
-        with ExitStack() as closing:
-            with lend() as fork_server:
-                result, found = fork_server.run(request, opened, listener)
-                for descriptor in found.values():
-                    closing.callback(os.close, descriptor)
+
+        def use(fork_server: ForkServerProcess) -> Ended:
+            result, found = fork_server.run(request, opened, listener)
+            try:
                 # Here, so that a fork server with a trouble of its own is not lent again.
                 if result.trouble and not never_loaded(result, limits, runnable.image):
                     raise SandboxError(f"the program could not be begun: {result.trouble}")
-            contents = {name: _content(descriptor, limits) for name, descriptor in found.items()}
+                return result, {name: _content(descriptor, limits) for name, descriptor in found.items()}
+            finally:
+                for descriptor in found.values():
+                    os.close(descriptor)
+
+        result, contents = lend(use)
         return execution(
             result, limits, _content(stdout, limits), listener.ends.shown(), contents, image=runnable.image
         )
 
 
-def checked(feed: ProgramInput) -> ProgramInput:
+def check(feed: ProgramInput) -> None:
     """Refuse what no fork server can be given."""
     for name in (*feed.files, *feed.wanted):
         if "/" in name or name in {"", ".", ".."} or "\0" in name:
-            raise SandboxError(f"a program runs in one folder: {name!r} is no name of a file in it")
+            raise SandboxError(f"a program runs in one folder: {name!r} is not the name of a file in it")
     if len(feed.files) + _STANDARD > MAX_FILES or len(feed.wanted) > MAX_FILES:
         raise SandboxError(f"a program is fed at most {MAX_FILES - _STANDARD} files, and {MAX_FILES} are brought back")
-    return replace(feed, args=tuple(feed.args))
 
 
 def _request(runnable: Runnable, feed: ProgramInput, limits: Limits) -> RunRequest:

@@ -56,8 +56,9 @@ class _Ready:
         """Run once."""
         if feed.wanted and not self.writes:
             raise SandboxError(_NO_FILES.format(", ".join(feed.wanted)))
-        granted = replace(limits, memory_bytes=max(limits.memory_bytes, _LEAST_MEMORY))
-        return self.pool.run(self.runnable, feed, granted)
+        if limits.memory_bytes < _LEAST_MEMORY:
+            limits = replace(limits, memory_bytes=_LEAST_MEMORY)
+        return self.pool.run(self.runnable, feed, limits)
 
 
 class LocalSandbox:

@@ -211,7 +211,7 @@ _CPP_TRIAL = '#include <cstdio>\nint main() { std::puts("works"); }\n'
 
 def python_is_too_old(version: str) -> str:
     """Return why our own interpreter does not run programs for a version of Python; empty if it does."""
-    found = _older(platform.python_version(), version)
+    found = version and _older(platform.python_version(), version)
     return f"the local sandbox has Python {platform.python_version()}, not Python {version}" if found else ""
 
 

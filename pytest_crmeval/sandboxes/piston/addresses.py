@@ -44,7 +44,7 @@ def _address(part: str) -> Address:
     url = _split(part)
     base = url.path.rstrip("/").removesuffix(API)
     if "/api/" in f"{base}/":
-        raise ValueError(f"Piston server {part!r}: {url.path!r} is no path of its API; leave it out, or end in {API}")
+        raise ValueError(f"Piston server {part!r}: {url.path!r} is not a path of its API; omit it, or end with {API}")
     return Address(
         scheme=url.scheme,
         host=url.hostname or "",

@@ -119,13 +119,13 @@ def ran(answer: Answer, version: str = "", token: str = "") -> Ran:
 def runtimes(answer: Answer) -> list[dict[str, Any]]:
     """Read the list of languages; TroubleError if it is none."""
     if answer.status != HTTPStatus.OK:
-        raise TroubleError(f"it is no Piston server: /runtimes answers {answer.status}", sick=True)
+        raise TroubleError(f"it is not a Piston server: /runtimes answers {answer.status}", sick=True)
     try:
         rows = json.loads(answer.body)
     except ValueError as error:
-        raise TroubleError("it is no Piston server: /runtimes is no JSON", sick=True) from error
+        raise TroubleError("it is not a Piston server: /runtimes is not JSON", sick=True) from error
     if not (isinstance(rows, list) and all(_is_runtime(row) for row in rows)):
-        raise TroubleError("it is no Piston server: /runtimes is no list of languages", sick=True)
+        raise TroubleError("it is not a Piston server: /runtimes is not a list of languages", sick=True)
     return rows
 
 
@@ -164,7 +164,7 @@ def _json(answer: Answer) -> dict[str, Any]:
         found = json.loads(answer.body)
     except ValueError as error:
         what = _shown(answer.body.decode("utf-8", "replace")) or "nothing"
-        raise TroubleError(f"its answer is no JSON: {what}") from error
+        raise TroubleError(f"its answer is not JSON: {what}") from error
     if not isinstance(found, dict):
         raise TroubleError(f"its answer is odd: {_shown(str(found))}")
     return found

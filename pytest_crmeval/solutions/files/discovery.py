@@ -54,9 +54,9 @@ class SolutionRef:
         try:
             now = quick(self.path)
         except OSError as error:
-            raise DatasetError(f"{self.path}: {error.strerror}, while it was being judged") from error
+            raise DatasetError(f"{self.path}: {error.strerror}, while it was being read") from error
         if now != self.fingerprint:
-            raise DatasetError(f"{self.path}: the file was changed while it was being judged")
+            raise DatasetError(f"{self.path}: the file was changed while it was being read")
         return case
 
 
@@ -84,7 +84,13 @@ def find(sources: Sequence[Path | str], pattern: str = "") -> list[SolutionRef]:
     A source is a folder, a glob, a JSON Lines file, or a file that lists some of these, one per line. ``pattern``,
     with braces (``checkpoint-{49,98}``), selects checkpoints; empty: all. DatasetError if there is nothing.
     """
-    folders = _folders(sources)
+    if not sources:
+        raise DatasetError("there are no solution files: give a folder, a glob, or a list")
+    found: dict[str, tuple[Path, Path]] = {}
+    for source in sources:
+        for path, root in files(source):
+            found.setdefault(os.path.realpath(path), (_absolute(path), _absolute(root)))
+    folders = {path: _folder(path, root) for path, root in found.values()}
     checkpoints = _checkpoints(folders.values())
     wanted = {
         folder
@@ -103,17 +109,6 @@ def find(sources: Sequence[Path | str], pattern: str = "") -> list[SolutionRef]:
         if folder in wanted
     ]
     return sorted(refs, key=_order)
-
-
-def _folders(sources: Sequence[Path | str]) -> Mapping[Path, Path]:
-    """Return each file once, with the folder of its checkpoint."""
-    if not sources:
-        raise DatasetError("there are no solution files: give a folder, a glob, or a list")
-    found: dict[str, tuple[Path, Path]] = {}
-    for source in sources:
-        for path, root in files(source):
-            found.setdefault(os.path.realpath(path), (_absolute(path), _absolute(root)))
-    return {path: _folder(path, root) for path, root in found.values()}
 
 
 def _absolute(path: Path) -> Path:

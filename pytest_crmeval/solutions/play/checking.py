@@ -10,8 +10,8 @@ from threading import Lock
 
 from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.ports.sandbox import Execution, Language, Limits, Prepared, ProgramInput, Sandbox, SandboxError
-from pytest_crmeval.solutions.play.referee import Referee
 from pytest_crmeval.solutions.problem import JUDGE_MESSAGE, Checker, CheckerOpinion, CheckerStyle, ProblemTest
+from pytest_crmeval.solutions.referee import finding_of
 
 LIMITS = Limits(cpu_seconds=10.0, wall_seconds=21.0, memory_bytes=2**30, output_bytes=2**20)
 """The limits of a checker; those of the problem are for programs."""
@@ -58,11 +58,11 @@ class Checkers:
                 raise SandboxError(f"the checker can't be compiled: {shown}")
             return prepared.run(_feed(checker.style, test, output), LIMITS)
 
-    def crashes_on_reference(self, checker: Checker, test: ProblemTest, referee: Referee) -> bool:
+    def crashes_on_reference(self, checker: Checker, test: ProblemTest) -> bool:
         """Whether a checker gives no answer for the expected output either; found out once per test."""
         key = checker, sha256(f"{test.input}\0{test.output}".encode("utf-8", "surrogatepass")).digest()
         if key not in self._crashes:
-            finding = referee.finding_of(checker.style, self.run(checker, test, test.output.encode()))
+            finding = finding_of(checker.style, self.run(checker, test, test.output.encode()))
             self._crashes[key] = finding.opinion is CheckerOpinion.TROUBLE
         return self._crashes[key]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from pytest_crmeval.domain.file_outcome import TestVerdict
 from pytest_crmeval.ports.sandbox import Language, Program, ProgramInput, SandboxError
 from pytest_crmeval.solutions.play import harness
-from pytest_crmeval.solutions.play.referee import Referee
 from pytest_crmeval.solutions.play.test_run import Failure
 from pytest_crmeval.solutions.problem import FunctionCall, Problem, ProblemTest
+from pytest_crmeval.solutions.referee import value_difference
 from pytest_crmeval.solutions.solution import Solution
 
 ENDED = "the program ended before its tests did"
@@ -47,7 +47,7 @@ class Call:
         }
         return ProgramInput(stdin=json.dumps(job).encode())
 
-    def wrong(self, written: bytes, referee: Referee) -> Failure | None:
+    def wrong(self, written: bytes) -> Failure | None:
         """Return why the function is wrong; None if it is right. SandboxError if the tests themselves can't be run."""
         result = _decoded(written)
         if result.get("token") != self._token:
@@ -57,7 +57,7 @@ class Call:
         if "late" in result:
             return Failure(verdict=TestVerdict.TIME_LIMIT, reason=str(result["late"]))
         if "value" in result:
-            reason = referee.value_difference(self._test.output, result["value"], self._tolerance)
+            reason = value_difference(self._test.output, result["value"], self._tolerance)
         else:
             reason = "" if result.get("passed") is True else str(result.get("failed", ENDED))
         return Failure(verdict=TestVerdict.WRONG_ANSWER, reason=reason) if reason else None

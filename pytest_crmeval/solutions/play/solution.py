@@ -8,13 +8,13 @@ from typing import Self
 from pytest_crmeval.domain.cutting import cut, cut_bytes
 from pytest_crmeval.domain.file_outcome import TestVerdict
 from pytest_crmeval.journal.solutions.outcomes import Defect, SolutionOutcome, TestOutcome, Ungradable
-from pytest_crmeval.ports.sandbox import Execution, Language, Prepared, Program, Sandbox, SandboxError, Termination
+from pytest_crmeval.ports.sandbox import Execution, Language, Prepared, Sandbox, SandboxError, Termination
 from pytest_crmeval.sandboxes.languages import Factors
 from pytest_crmeval.solutions.play.checking import Checkers
 from pytest_crmeval.solutions.play.function_call import NOT_PYTHON, Call, harness_program
-from pytest_crmeval.solutions.play.referee import Referee
 from pytest_crmeval.solutions.play.test_run import SHOWN, Failure, SharedLock, failure_of, feed_of, limits_of, run
 from pytest_crmeval.solutions.problem import CheckerOpinion, Problem, ProblemTest
+from pytest_crmeval.solutions.referee import difference, finding_of
 from pytest_crmeval.solutions.solution import Solution
 
 MIB = 2**20
@@ -116,9 +116,8 @@ def _left_out(solution: Solution, defect: Defect, detail: str) -> Ungradable:
 class Judge:
     """Judges the programs of a file; used by several threads at once. Checkers are prepared once per problem."""
 
-    def __init__(self, sandbox: Sandbox, referee: Referee, rules: Rules) -> None:
+    def __init__(self, sandbox: Sandbox, rules: Rules) -> None:
         self._sandbox = sandbox
-        self._referee = referee
         self._rules = rules
         self._checkers = Checkers(sandbox)
         self._quiet = SharedLock()
@@ -137,7 +136,10 @@ class Judge:
         """Return the outcome of a program; a failure of the judge itself is the verdict JE."""
         problem = self._rules.allow(problem, solution.program.language)
         try:
-            with self._sandbox.prepared(_runnable(solution, problem)) as program:
+            runnable = solution.program
+            if problem.function:  # it is called by the harness
+                runnable = replace(harness_program(), language=runnable.language)
+            with self._sandbox.prepared(runnable) as program:
                 if program.refused is not None:
                     return _outcome(solution, problem, TestVerdict.COMPILE_ERROR, _refusal(program.refused))
                 program_run = ProgramRun(self._rules)
@@ -182,7 +184,7 @@ class Judge:
         if failure := failure_of(execution, problem, limits_of(problem, test, self._rules.output_bytes)):
             return failure
         if call:
-            return call.wrong(execution.stdout, self._referee)
+            return call.wrong(execution.stdout)
         return self._wrong(execution, problem, test, program_run)
 
     def _confirm(  # noqa: PLR0913, PLR0917 (all that a run has)
@@ -216,16 +218,16 @@ class Judge:
         """Return why an output is wrong; None if it is right."""
         output = _printed(execution, problem)
         if output is None:
-            return Failure(verdict=TestVerdict.WRONG_ANSWER, reason=f"it has written no {problem.output_file}")
+            return Failure(verdict=TestVerdict.WRONG_ANSWER, reason=f"it did not write {problem.output_file}")
         if problem.checker is None:
-            found = self._referee.difference(test.output.encode(), output, problem.comparison)
+            found = difference(test.output.encode(), output, problem.comparison)
             return Failure(verdict=TestVerdict.WRONG_ANSWER, reason=found) if found else None
         checker = problem.checker
         with self._quiet.together():
             checked = self._checkers.run(checker, test, output)
-            finding = self._referee.finding_of(checker.style, checked)
+            finding = finding_of(checker.style, checked)
             crashed = finding.opinion is CheckerOpinion.TROUBLE
-            broken = crashed and self._checkers.crashes_on_reference(checker, test, self._referee)
+            broken = crashed and self._checkers.crashes_on_reference(checker, test)
         program_run.seconds += checked.wall_seconds or 0.0
         if broken:
             reason = f"the checker fails on the expected output as well: {finding.reason}"
@@ -234,11 +236,6 @@ class Judge:
             return None
         said = f"the checker fails on this output: {finding.reason}" if crashed else f"the checker: {finding.reason}"
         return Failure(verdict=TestVerdict.WRONG_ANSWER, reason=said)
-
-
-def _runnable(solution: Solution, problem: Problem) -> Program:
-    """Return the program that is run: the solution, or the harness that calls its function."""
-    return replace(harness_program(), language=solution.program.language) if problem.function else solution.program
 
 
 def _printed(execution: Execution, problem: Problem) -> bytes | None:
@@ -271,7 +268,7 @@ def _outcome(
     )
 
 
-def judge(solution: Solution, problem: Problem, sandbox: Sandbox, referee: Referee, rules: Rules) -> SolutionOutcome:
+def judge(solution: Solution, problem: Problem, sandbox: Sandbox, rules: Rules) -> SolutionOutcome:
     """Judge one program alone."""
-    with Judge(sandbox, referee, rules) as one:
+    with Judge(sandbox, rules) as one:
         return one.judge(solution, problem)

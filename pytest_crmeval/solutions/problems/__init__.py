@@ -14,8 +14,8 @@ from pytest_crmeval.solutions.problems.records import draft_of
 from pytest_crmeval.solutions.problems.rows import Place, Rows, rows_of
 
 NO_TESTS = "it has no tests"
-HOW_TO_GIVE = "use --crmeval-tests DIR, or crmeval_tests_max=0 to judge without them"
-WITHOUT_GENERATED = "some problems were judged by their official tests only, without their generated tests"
+HOW_TO_GIVE = "use --crmeval-tests DIR, or crmeval_tests_max=0 to run without them"
+WITHOUT_GENERATED = "some problems were tested by their official tests only, without their generated tests"
 _NONE = "{}: the file has no problem; write one JSON object per line"
 
 
@@ -90,7 +90,11 @@ class Problems:
 
     def _chosen(self, draft: Draft) -> Problem:
         generated, missing, note = self._generated_for(draft)
-        own = [*_limited(draft.problem.tests, self._choice), *generated]
+        own = draft.problem.tests
+        if (most := self._choice.max_generated) is not None:
+            beyond = set(map(id, [test for test in own if test.kind is TestKind.GENERATED][most:]))
+            own = [test for test in own if id(test) not in beyond]
+        own = [*own, *generated]
         examples = examples_wanted(draft.examples, own, self._choice)
         found = [*examples, *own]
         tests = tuple(found if draft.problem.function else (skipped_if_large(test, self._choice) for test in found))
@@ -141,7 +145,19 @@ def opened(paths: Sequence[Path], choice: TestChoice | None = None, *, testlib: 
     aliases: dict[str, str] = {}
     wrong: list[str] = []
     for path in paths:
-        _enter(path, entries, aliases, wrong)
+        empty = True
+        for place, draft, rows in _drafts(path, wrong):
+            empty = False
+            id_ = draft.problem.id
+            first = entries.setdefault(id_, _Entry(rows, place))
+            if draft.only_one and first.place is not place and first.rows is rows:
+                wrong.append(
+                    f"{path}:{place.line}: id: {id_!r} is already in line {first.place.line}; ids must be unique"
+                )
+            for alias in draft.aliases:
+                aliases.setdefault(alias, id_)
+        if empty and not wrong:
+            raise DatasetError(_NONE.format(path))
     if wrong:
         more = [f"... and {len(wrong) - SHOWN} more"] if len(wrong) > SHOWN else []
         raise DatasetError("\n".join(wrong[:SHOWN] + more))
@@ -149,21 +165,6 @@ def opened(paths: Sequence[Path], choice: TestChoice | None = None, *, testlib: 
         return Problems(entries, aliases, choice or TestChoice(), testlib)
     except (OSError, UnicodeDecodeError) as error:
         raise DatasetError(f"{testlib}: give the path of your testlib.h: {error}") from error
-
-
-def _enter(path: Path, entries: dict[str, _Entry], aliases: dict[str, str], wrong: list[str]) -> None:
-    """Add the problems of a file to ``entries`` and ``aliases``, and what is wrong with them to ``wrong``."""
-    empty = True
-    for place, draft, rows in _drafts(path, wrong):
-        empty = False
-        id_ = draft.problem.id
-        first = entries.setdefault(id_, _Entry(rows, place))
-        if draft.only_one and first.place is not place and first.rows is rows:
-            wrong.append(f"{path}:{place.line}: id: {id_!r} is taken by line {first.place.line}; ids must be unique")
-        for alias in draft.aliases:
-            aliases.setdefault(alias, id_)
-    if empty and not wrong:
-        raise DatasetError(_NONE.format(path))
 
 
 def _drafts(path: Path, wrong: list[str]) -> Iterator[tuple[Place, Draft, Rows]]:
@@ -177,13 +178,6 @@ def _drafts(path: Path, wrong: list[str]) -> Iterator[tuple[Place, Draft, Rows]]
                 wrong.append(f"{path}:{place.line}: {error}")
     except OSError as error:
         raise DatasetError(_unreadable(path, error)) from error
-
-
-def _limited(tests: Sequence[ProblemTest], choice: TestChoice) -> list[ProblemTest]:
-    """Return the tests of a problem without generated ones beyond the number that the user wants."""
-    generated = [test for test in tests if test.kind is TestKind.GENERATED]
-    left = set(map(id, generated[choice.max_generated :])) if choice.max_generated is not None else set()
-    return [test for test in tests if id(test) not in left]
 
 
 def _unreadable(path: Path, error: OSError) -> str:

@@ -132,7 +132,13 @@ def _measured(path: Path, id_: str) -> Iterator[_Found]:
     """Yield the tests of a problem in a file with their sizes."""
     from pyarrow import compute
 
-    number = _number(path)
+    names = opened(path).schema_arrow.names
+    number = next((name for name in _NUMBERS if name in names), None)
+    if number is None or not {"problem_id", "input", "output"} <= set(names):
+        raise DatasetError(
+            f"{path}: generated tests have the columns problem_id, input, output and {' or '.join(_NUMBERS)}; "
+            f"found {', '.join(names)}"
+        )
     for start, batch in _batches(path, ["problem_id", "input", "output", number]):
         ours = compute.equal(batch["problem_id"], id_).to_pylist()
         sizes = zip(*(compute.binary_length(batch[name]).to_pylist() for name in ("input", "output")), strict=True)
@@ -141,18 +147,6 @@ def _measured(path: Path, id_: str) -> Iterator[_Found]:
         ):
             if mine:
                 yield _Found(int(test or 0), given or 0, expected or 0, path, row)
-
-
-def _number(path: Path) -> str:
-    """Return the column that numbers the tests; DatasetError if a column is missing."""
-    names = opened(path).schema_arrow.names
-    number = next((name for name in _NUMBERS if name in names), None)
-    if number is None or not {"problem_id", "input", "output"} <= set(names):
-        raise DatasetError(
-            f"{path}: generated tests have the columns problem_id, input, output and {' or '.join(_NUMBERS)}; "
-            f"found {', '.join(names)}"
-        )
-    return number
 
 
 def _texts(path: Path, rows: set[int]) -> Iterator[tuple[int, tuple[str, str]]]:

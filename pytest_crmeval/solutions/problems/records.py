@@ -85,7 +85,7 @@ class ProblemRecord(msgspec.Struct, forbid_unknown_fields=True):
         str, msgspec.Meta(description="Asserts in Python; check(candidate) is called with the function.")
     ] = ""
     interactive: Annotated[
-        bool, msgspec.Meta(description="Whether it is interactive; such a problem is not judged.")
+        bool, msgspec.Meta(description="Whether it is interactive; such a problem is not graded.")
     ] = False
     examples: list[TestRecord] = []
     aliases: Annotated[list[str], msgspec.Meta(description="Other ids that solutions may name it by.")] = []

@@ -91,15 +91,11 @@ class UnpackedRows(LineRows):
         try:
             with path.open("rb") as file:
                 packed: Iterable[bytes] = gzip.GzipFile(fileobj=file) if path.suffix.lower() == GZIP else file
-                spool.writelines(_as_lines(packed) if _ends_with_json(path) else packed)
+                name = path.name.lower().removesuffix(GZIP)
+                spool.writelines(_as_lines(packed) if name.endswith(JSON) else packed)
         except (gzip.BadGzipFile, EOFError, zlib.error, ValueError) as error:
             raise DatasetError(f"{path}: this can't be unpacked: {error}") from error
         spool.flush()
-
-
-def _ends_with_json(path: Path) -> bool:
-    name = path.name.lower().removesuffix(GZIP)
-    return name.endswith(JSON)
 
 
 def _as_lines(packed: Iterable[bytes]) -> Iterator[bytes]:
@@ -150,17 +146,15 @@ class ParquetRows:
         """Return one row."""
         with self._lock:
             if place.start not in self._laid_out:
-                self._laid_out[place.start] = list(self._lay_out(place.start))
+                self._laid_out[place.start] = places = []
+                end = self._spool.seek(0, 2)
+                for row in self._rows(place.start, self._columns):
+                    size = self._spool.write(msgspec.json.encode(row))
+                    places.append((end, size))
+                    end += size
             offset, size = self._laid_out[place.start][place.size]
             self._spool.seek(offset)
             return self._spool.read(size)
-
-    def _lay_out(self, group: int) -> Iterator[tuple[int, int]]:
-        end = self._spool.seek(0, 2)
-        for row in self._rows(group, self._columns):
-            size = self._spool.write(msgspec.json.encode(row))
-            yield end, size
-            end += size
 
     def _rows(self, group: int, columns: list[str]) -> Iterator[dict[str, Any]]:
         for batch in self._table.iter_batches(batch_size=_FEW, row_groups=[group], columns=columns):

@@ -29,7 +29,7 @@ def test_mute_says_nothing_and_does_nothing() -> None:
     assert [Reply()] * 3 == [mute().reply(messages, PaperCrm.tools) for messages in (ASKED, ANSWERED, ASKED_AGAIN)]
 
 
-def test_a_parrot_repeats_what_it_has_heard_and_does_nothing() -> None:
+def test_parrot_repeats_the_user_and_calls_nothing() -> None:
     """All that the user has said so far, and that it was done."""
     reply = parrot().reply(ASKED_AGAIN, PaperCrm.tools)
 
@@ -37,6 +37,6 @@ def test_a_parrot_repeats_what_it_has_heard_and_does_nothing() -> None:
     assert () == reply.calls
 
 
-def test_a_parrot_knows_nothing_but_what_the_user_says() -> None:
+def test_parrot_uses_only_the_words_of_the_user() -> None:
     """Not what the CRM has answered, nor what it has said itself."""
     assert "Bolt" not in parrot().reply(ASKED_AGAIN, PaperCrm.tools).text

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from pytest_crmeval.agents.calling import reply_of
 from pytest_crmeval.agents.scripted import Scripted
 from pytest_crmeval.agents.specs import AgentUnavailable, make_agent
+from pytest_crmeval.domain.messages import user_says
 from pytest_crmeval.ports.agent import Agent
 
 BOTS = """
@@ -69,7 +71,7 @@ def test_mute_says_nothing() -> None:
 
 
 @pytest.mark.parametrize("spec", ["", "mutes", "gpt-4.1", "openai", "some.module", "?temperature=0"])
-def test_what_nobody_here_knows_is_left_to_others(spec: str) -> None:
+def test_unknown_spec_is_left_to_other_plugins(spec: str) -> None:
     """None lets the next plugin answer the hook."""
     assert make_agent(spec) is None
 
@@ -101,7 +103,7 @@ def test_parameters_are_the_arguments_of_the_class() -> None:
 
 
 @pytest.mark.usefixtures("bots")
-def test_parameters_that_nobody_takes_are_told() -> None:
+def test_unused_parameters_are_reported() -> None:
     """They are not silently ignored."""
     assert "takes no arguments" in refusal("crmeval_test_bots:Closer?temperature=0")
 
@@ -115,14 +117,14 @@ def test_missing_module_is_reported_with_the_setting_that_adds_its_folder() -> N
 
 
 @pytest.mark.usefixtures("bots")
-def test_a_submodule_that_is_not_there_is_told() -> None:
+def test_missing_submodule_is_reported() -> None:
     """Its parent is there, and no package."""
     assert "there is no module 'crmeval_test_bots.sub'" in refusal("crmeval_test_bots.sub:Closer")
 
 
 @pytest.mark.usefixtures("bots")
 @pytest.mark.parametrize("attribute", ["Opener", "", "Closer.name", "Closer:name"])
-def test_an_attribute_that_is_not_there_is_told(attribute: str) -> None:
+def test_missing_attribute_is_reported(attribute: str) -> None:
     """With the module that was searched."""
     spec = f"crmeval_test_bots:{attribute}"
 
@@ -130,16 +132,23 @@ def test_an_attribute_that_is_not_there_is_told(attribute: str) -> None:
 
 
 @pytest.mark.usefixtures("bots")
-@pytest.mark.parametrize("attribute", ["number", "Nameless"])
-def test_object_without_a_name_is_not_an_agent(attribute: str) -> None:
-    spec = f"crmeval_test_bots:{attribute}"
-    needs = "it needs a name and reply(messages, tools), and has no attribute 'name'"
-
-    assert f"agent {spec!r} is not an agent: {needs}" == refusal(spec)
+def test_number_is_not_an_agent() -> None:
+    assert (
+        "agent 'crmeval_test_bots:number' is not an agent: it must be a function of (messages, tools), or have "
+        "reply(messages, tools), but it is a value of type 'int'" == refusal("crmeval_test_bots:number")
+    )
 
 
 @pytest.mark.usefixtures("bots")
-def test_a_class_that_asks_for_arguments_is_told() -> None:
+def test_object_without_a_name_is_called_by_its_attribute() -> None:
+    agent = make_agent("crmeval_test_bots:Nameless")
+
+    assert agent is not None
+    assert "Nameless" == agent.name
+
+
+@pytest.mark.usefixtures("bots")
+def test_class_with_required_arguments_is_reported() -> None:
     """We have none to give."""
     said = refusal("crmeval_test_bots:Demanding")
 
@@ -147,7 +156,7 @@ def test_a_class_that_asks_for_arguments_is_told() -> None:
 
 
 @pytest.mark.parametrize("spec", [":Closer", ".bots:Closer", "..:x"])
-def test_a_spec_without_a_module_is_told(spec: str) -> None:
+def test_spec_without_a_module_is_reported(spec: str) -> None:
     """Not a traceback of importlib."""
     assert repr(spec) in refusal(spec)
 
@@ -169,3 +178,60 @@ def test_a_module_that_breaks_while_it_is_imported_is_not_called_missing(
     spec = "crmeval_test_broken:Closer"
 
     assert f"agent {spec!r}: {error} ({tmp_path / 'crmeval_test_broken.py'}:2)" == refusal(spec)
+
+
+MAKERS = """
+def echo(messages, tools):
+    return messages[-1].text
+
+
+async def make_echo(prefix=""):
+    async def prefixed(messages, tools):
+        return prefix + messages[-1].text
+    return prefixed
+"""
+
+
+@pytest.mark.parametrize(
+    ("attribute", "name", "said"),
+    [
+        ("echo", "echo", "Hello"),
+        ("make_echo", "prefixed", "Hello"),
+        ("make_echo?prefix=I say ", "prefixed", "I say Hello"),
+    ],
+)
+def test_function_is_an_agent_or_makes_one(module: Module, attribute: str, name: str, said: str) -> None:
+    module("crmeval_test_makers", MAKERS)
+
+    agent = make_agent(f"crmeval_test_makers:{attribute}")
+
+    assert agent is not None
+    assert name == agent.name
+    assert said == reply_of(agent, [user_says("Hello")], ()).text
+
+
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [
+        ("http://127.0.0.1:9000/reply", "127.0.0.1:9000/reply"),
+        ("https://agents.example/crm?mood=calm", "agents.example/crm"),
+        ("exec:node agent.js", "node agent.js"),
+    ],
+)
+def test_agent_in_another_process_is_named_after_its_address_or_command(spec: str, name: str) -> None:
+    agent = make_agent(spec)
+
+    assert agent is not None
+    assert name == agent.name
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        ("exec:", "there is no command after exec:"),
+        ("exec:node 'agent.js", "No closing quotation"),
+        ("http://me:pw@host/", "must not contain a password; set CRMEVAL_AGENT_TOKEN instead"),
+    ],
+)
+def test_bad_command_or_address_is_refused(spec: str, problem: str) -> None:
+    assert problem in refusal(spec)

@@ -50,7 +50,7 @@ def test_no_more_may_be_alike_than_allowed(cases: Cases, allowed: list[str], sta
     assert status == cli.main(["describe", cases(case("one"), case("two"), case("three")), *allowed])
 
 
-def test_too_much_likeness_is_told(cases: Cases, capsys: pytest.CaptureFixture[str]) -> None:
+def test_too_many_similar_conversations_are_reported(cases: Cases, capsys: pytest.CaptureFixture[str]) -> None:
     """On standard error, so that JSON stays JSON."""
     cli.main(["describe", cases(case("one"), case("two")), "--max-alike", "1", "--format", "json"])
 

@@ -44,7 +44,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "reports"
 
 
-def test_complete_subject_of_an_incomplete_run_is_judged_alone(
+def test_complete_subject_of_an_incomplete_run_is_evaluated_alone(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each subject has its own exit status; gates about other subjects are not judged."""
@@ -53,8 +53,8 @@ def test_complete_subject_of_an_incomplete_run_is_judged_alone(
 
     assert 0 == cli.main(["gate", "both", "--subject", "gpt-4.1"])
     told = capsys.readouterr().out
-    assert "gate crm.pass_rate >= 0.60: holds (pass_rate is 0.9; " in told
-    assert "gate crm[claude].pass_rate >= 0.99: not judged (it is not about gpt-4.1)" in told
+    assert "gate crm.pass_rate >= 0.60: holds (pass_rate is 0.900; " in told
+    assert "gate crm[claude].pass_rate >= 0.99: not evaluated (it is not about gpt-4.1)" in told
     assert "claude " not in told
     assert 1 == cli.main(["gate", "both", "--subject", "claude"])
     assert "1 of 11 cases were not run" in capsys.readouterr().out
@@ -116,7 +116,7 @@ def test_gates_use_the_baseline_of_the_run(compared: Path, capsys: pytest.Captur
     assert 1 == cli.main(["gate", "after", *NOT_WORSE])
     told = capsys.readouterr().out
 
-    assert "pass_rate went from 1 to 0.2 over 10 cases" in told
+    assert "pass_rate went from 1.000 to 0.200 over 10 cases" in told
     assert "no baseline: name one" not in told
     assert compared.is_dir()
 

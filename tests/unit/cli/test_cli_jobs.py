@@ -76,7 +76,7 @@ def submitted(*arguments: str) -> list[str]:
         ),
     ],
 )
-def test_what_is_typed_is_what_pytest_is_told(here: Path, typed: str, told: str) -> None:
+def test_arguments_are_passed_to_pytest(here: Path, typed: str, told: str) -> None:
     """Names of models are those of OpenAI, unless somebody else's are known by them."""
     (here / "pyproject.toml").write_text('[tool.pytest.ini_options]\ncrmeval_agents = ["mine = bots:Mine"]\n')
 
@@ -109,7 +109,7 @@ def test_a_held_job_is_the_latest_run_and_waits(here: Path, capsys: pytest.Captu
     assert "run mine is submitted, but not started\nrun it:    crmeval run mine\n" == capsys.readouterr().out
 
 
-def test_a_latest_that_can_not_be_replaced_is_told(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unwritable_latest_link_is_reported(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """In a line; the run has a name."""
     (here / "reports/latest").mkdir(parents=True)
     submitted()
@@ -168,7 +168,7 @@ def test_runs_are_where_the_project_has_them(
         ("stop nothing", "crmeval: there is no run 'nothing' in"),
     ],
 )
-def test_a_mistake_is_told_in_one_line(here: Path, capsys: pytest.CaptureFixture[str], typed: str, said: str) -> None:
+def test_mistake_is_reported_in_one_line(here: Path, capsys: pytest.CaptureFixture[str], typed: str, said: str) -> None:
     """And nothing is written."""
     assert 2 == cli.main(typed.split())
 
@@ -178,9 +178,7 @@ def test_a_mistake_is_told_in_one_line(here: Path, capsys: pytest.CaptureFixture
     assert not (here / "reports").exists()
 
 
-def test_without_a_folder_of_evals_somebody_has_to_say_what_to_run(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_submit_without_a_target_needs_an_evals_folder(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Otherwise pytest would collect everything."""
     (here / "evals/test_crm.py").rename(here / "test_crm.py")
     (here / "evals").rmdir()
@@ -201,15 +199,22 @@ def test_of_two_submits_with_one_name_one_wins(here: Path) -> None:
     assert [0, 2] == sorted(process.returncode for process in both)
     loser = next(text for text in said if text)
     assert 1 == loser.count("\n")
-    assert "the run 'mine' is being run by process" in loser or "there is a run 'mine' already; resume it" in loser
+    assert "the run 'mine' is being run by process" in loser or "run 'mine' already exists; resume it" in loser
     winner = ["one", "two"][[process.returncode for process in both].index(0)]
     assert winner in read_job(here / "reports/mine").command
+
+
+def test_submit_refuses_to_collect_only(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert 2 == cli.main(["submit", "--run", "mine", "--", "--co"])
+
+    assert "--co plays nothing; give it to pytest instead of crmeval submit" in capsys.readouterr().err
+    assert [] == list(here.rglob("job.json"))
 
 
 @pytest.mark.parametrize(
     ("file", "resume"), [("job.json", "crmeval run mine"), ("trials.jsonl", "pytest ... --crmeval-run=mine")]
 )
-def test_a_name_that_is_taken_is_told_with_what_resumes_it(
+def test_existing_run_is_reported_with_the_command_that_resumes_it(
     here: Path, capsys: pytest.CaptureFixture[str], file: str, resume: str
 ) -> None:
     """Only what was submitted is resumed by us."""
@@ -217,7 +222,7 @@ def test_a_name_that_is_taken_is_told_with_what_resumes_it(
     (here / "reports/mine" / file).touch()
 
     assert 2 == cli.main(["submit", "--run", "mine"])
-    assert f"there is a run 'mine' already; resume it: {resume}; or use another --run\n" in capsys.readouterr().err
+    assert f"run 'mine' already exists; resume it: {resume}; or choose another --run\n" in capsys.readouterr().err
 
 
 def test_a_run_that_was_not_submitted_is_not_resumed_by_guessing(
@@ -376,7 +381,7 @@ def test_list_tells_what_it_can_not_read(here: Path, capsys: pytest.CaptureFixtu
     assert "torn/job.json: not a job" in captured.err
 
 
-def test_help_knows_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     """Also those that are not loaded; each has a page of its own."""
     with pytest.raises(SystemExit):
         cli.main(["--help"])

@@ -43,11 +43,11 @@ def report_of(folder: Path) -> dict[str, Any]:
 def test_a_merge_shows_the_whole(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As the end of a run does."""
     assert 0 == cli.main([*MERGE, *GATE])
-    rest = "margin +0.0667; inconclusive: about 205 more cases needed"
+    rest = "margin +0.067; inconclusive: about 205 more cases needed"
     expected = [
-        "suite  subject           cases  passed  failed  errored  not run  pass rate   95 % interval",
-        "crm    oracle (control)      3       2       1        0        0      0.667  0.208 to 0.939",
-        f"gate crm.pass_rate >= 0.6: holds (pass_rate is 0.666667; 95 % interval 0.208 to 0.939; {rest})",
+        "suite  subject           cases  passed  failed  pass rate   95 % interval",
+        "crm    oracle (control)      3       2       1      0.667  0.208 to 0.939",
+        f"gate crm.pass_rate >= 0.6: holds (pass_rate is 0.667; 95 % interval 0.208 to 0.939; {rest})",
         "report: reports/out.json",
         "page:   reports/out.html",
     ]
@@ -68,11 +68,11 @@ def test_a_merge_tells_how_questions_were_answered(folder: Path, capsys: pytest.
 def test_a_breach_is_a_failure(capsys: pytest.CaptureFixture[str]) -> None:
     """The run is merged all the same."""
     assert 1 == cli.main([*MERGE, "--gate", "crm.pass_rate >= 0.7"])
-    assert "gate crm.pass_rate >= 0.7: BREACHED (pass_rate is 0.666667; " in capsys.readouterr().out
+    assert "gate crm.pass_rate >= 0.7: BREACHED (pass_rate is 0.667; " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("named", [{"suites": ["crm"]}, {}], ids=["by name", "everything"])
-def test_gates_of_suites_that_no_shard_was_asked_for_are_not_judged(
+def test_merge_skips_gates_of_suites_that_no_shard_selected(
     folder: Path, named: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As in one run; if everything was asked for, they are breached."""
@@ -83,11 +83,11 @@ def test_gates_of_suites_that_no_shard_was_asked_for_are_not_judged(
     status = cli.main(["merge", "a", "b", "-o", "out"])
 
     assert (0 if named else 1) == status
-    told = "not judged (this run does not evaluate q)" if named else "BREACHED (the run has no suite 'q')"
+    told = "not evaluated (this run does not evaluate q)" if named else "BREACHED (the run has no suite 'q')"
     assert f"gate q.passed > 0: {told}" in capsys.readouterr().out.splitlines()
 
 
-def test_a_gate_that_somebody_names_is_judged(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_gate_of_the_command_line_is_evaluated(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As in a run: a misspelt one must not pass, whatever the shards were asked for."""
     keep(folder, "a", [trial("one")], parts=[part("1/2", suites=["crm"])])
     keep(folder, "b", [trial("two")], parts=[part("2/2", suites=["crm"])])
@@ -97,7 +97,7 @@ def test_a_gate_that_somebody_names_is_judged(folder: Path, capsys: pytest.Captu
 
 
 @pytest.mark.parametrize(("options", "status"), [([], 1), (GATE, 1), (["--no-gates"], 0)])
-def test_gates_of_plugins_that_nobody_has_asked_do_not_hold(
+def test_gates_of_plugins_that_were_not_evaluated_do_not_hold(
     folder: Path, options: list[str], status: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Only a run can ask them; what was merged is judged when one has gone on with it."""
@@ -112,7 +112,7 @@ def test_gates_of_plugins_that_nobody_has_asked_do_not_hold(
     assert 0 == cli.main(["gate", "on", *GATE])
 
 
-def test_what_the_shards_have_left_out_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_merge_reports_what_the_shards_skipped(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """By the merge and by the report of it; a suite of which nothing is left is not judged, a misspelt one is."""
     keep(folder, "a", [trial("one")], parts=[part("1/2", left_out={"q": {"no judge": 2}})])
     keep(folder, "b", [trial("two")], parts=[part("2/2", left_out={"q": {"no judge": 1}, "crm": {"secret": 1}})])
@@ -125,7 +125,7 @@ def test_what_the_shards_have_left_out_is_told(folder: Path, capsys: pytest.Capt
     assert [
         *left_out,
         "gate crn.passed > 0: BREACHED (the run has no suite 'crn')",
-        "gate q.passed > 0: not judged (this run does not evaluate q)",
+        "gate q.passed > 0: not evaluated (this run does not evaluate q)",
     ] == told[2:-2]
     assert set(left_out) <= set(capsys.readouterr().out.splitlines())
 
@@ -148,7 +148,7 @@ def test_no_gate_passes_while_a_shard_is_missing(folder: Path, capsys: pytest.Ca
         "partial evaluation: shard 1/2 is missing",
         "gate crm.pass_rate >= 0.0: BREACHED (the run is incomplete: shard 1/2 is missing)",
         "gate crm.failed == 0: BREACHED (the run is incomplete: shard 1/2 is missing)",
-        "the run is not complete: no gate can pass",
+        "the run is incomplete: no gate can pass",
         "report: reports/out.json",
         "page:   reports/out.html",
     ] == told[2:]
@@ -156,7 +156,7 @@ def test_no_gate_passes_while_a_shard_is_missing(folder: Path, capsys: pytest.Ca
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_missing_shard_is_a_failure_without_gates_too() -> None:
+def test_missing_shard_is_a_failure_even_without_gates() -> None:
     """What is not whole is not good."""
     assert 1 == cli.main(["merge", "s2", "-o", "out"])
 
@@ -252,8 +252,8 @@ def test_what_is_allowed_is_taken_and_noted(folder: Path, capsys: pytest.Capture
     key = planned("one").key
     noted = [
         "shards: s1 and s3 are both shard 1/2 of oracle",
-        f"outcome: {key} has different results in two runs: passed in s1, failed in s3",
-        f"outcome: {planned('two').key} has different results in two runs: failed in s1, passed in s3",
+        f"outcome: {key} was played in two runs: passed in s1, failed in s3",
+        f"outcome: {planned('two').key} was played in two runs: failed in s1, passed in s3",
     ]
     report = report_of(folder)
     assert noted == report["run"]["parts"][-1]["merged"]["allowed"]
@@ -264,7 +264,7 @@ def test_what_is_allowed_is_taken_and_noted(folder: Path, capsys: pytest.Capture
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_full_disk_is_told_in_a_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_is_reported_in_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """And leaves nothing."""
 
     def full(*_: object) -> None:
@@ -303,7 +303,7 @@ def test_the_whole_is_compared_with_a_baseline(folder: Path, capsys: pytest.Capt
     assert 3 == report_of(folder)["comparison"]["contrasts"][0]["paired"]
 
 
-def test_a_baseline_that_is_not_there_is_told_before_anything_is_merged(
+def test_missing_baseline_is_reported_before_anything_is_merged(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A mistake in the command leaves nothing behind."""

@@ -85,13 +85,13 @@ def test_json_is_the_report_as_it_is_stored(kept: Path, capsys: pytest.CaptureFi
         (["--html", "-o", "nowhere/out.html"], "nowhere/out.html.part: No such file or directory"),
     ],
 )
-def test_what_can_not_be_written_is_told(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unwritable_file_is_reported(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
     """In one line, with status 2."""
     assert 2 == cli.main(["report", "mine", *arguments])
     assert f"crmeval: {told}\n" == capsys.readouterr().err
 
 
-def test_a_run_without_a_report_is_told_apart_from_no_run(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_without_a_report_is_distinguished_from_no_run(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It is still running, or was killed."""
     (kept / "mine.json").unlink()
 

@@ -93,7 +93,7 @@ def test_scripts_have_a_document(nightly: Nightly, capsys: pytest.CaptureFixture
     assert ("crmeval.status/1", "running", 1) == (document["schema"], document["state"], document["total"]["failed"])
 
 
-def test_commands_are_told_where_the_run_is(
+def test_shown_commands_name_the_reports_folder(
     nightly: Nightly, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """If it is elsewhere."""
@@ -124,7 +124,7 @@ def test_a_run_of_which_only_the_report_is_left(tmp_path: Path, capsys: pytest.C
     shutil.rmtree(tmp_path / "reports/old")
 
     assert 2 == cli.main(["status", "old"])
-    assert "crmeval: only the report is left of the run 'old': crmeval report old\n" == capsys.readouterr().err
+    assert "crmeval: run 'old' has only a report: crmeval report old\n" == capsys.readouterr().err
 
 
 def test_a_journal_that_is_none_is_one_line(nightly: Nightly, capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,7 +144,7 @@ def test_an_interval_is_a_time(seconds: str, capsys: pytest.CaptureFixture[str])
     assert "--interval" in capsys.readouterr().err
 
 
-def test_who_reads_lines_has_a_line_per_change(
+def test_output_to_a_pipe_has_a_line_per_change(
     nightly: Nightly, asleep: Asleep, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """None while nothing happens; the table when it is over."""

@@ -120,7 +120,7 @@ def test_what_is_being_repeated_is_not_done(tmp_path: Path, tally: ProgressCount
     )
 
 
-def test_a_run_that_nobody_submitted_has_none(tmp_path: Path, tally: ProgressCounter) -> None:
+def test_plain_run_has_no_job_file(tmp_path: Path, tally: ProgressCounter) -> None:
     """And gets none."""
     file = JobFile(tmp_path)
     file.begin(tally)
@@ -129,7 +129,7 @@ def test_a_run_that_nobody_submitted_has_none(tmp_path: Path, tally: ProgressCou
     assert [] == list(tmp_path.iterdir())
 
 
-def test_what_can_not_be_written_is_told(tmp_path: Path, tally: ProgressCounter) -> None:
+def test_unwritable_file_is_reported(tmp_path: Path, tally: ProgressCounter) -> None:
     """The run goes on without: the journal has everything."""
     folder = tmp_path / "run"
     folder.mkdir()

@@ -181,7 +181,7 @@ def test_error_of_the_disk_is_a_failure_with_a_message(
     monkeypatch.setattr(JournalWriter, "sync", fail)
     getattr(here, at)()
 
-    assert here.failure.endswith("trials.jsonl: Input/output error; what was played so far is safe")
+    assert here.failure.endswith("trials.jsonl: Input/output error; finished trials are saved")
     assert here.failure == control.stopped[EVERYBODY]
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.controller.shards import other_shard
+from pytest_crmeval.controller.parts import other_shard
 from pytest_crmeval.journal.shard import Shard
 from tests.kept_runs import part
 
@@ -39,34 +39,34 @@ def test_a_run_may_go_on(parts: list[dict[str, Any]], now: str, what: dict[str, 
         pytest.param(
             [part("1/2")],
             "2/2",
-            "was begun as shard 1/2, and can't go on as shard 2/2: add --crmeval-shard 1/2",
+            "was started as shard 1/2, so it can't be resumed as shard 2/2; add --crmeval-shard 1/2",
             id="another shard",
         ),
         pytest.param(
             [part("1/2")],
             "",
-            "was begun as shard 1/2, and can't go on without shards: add --crmeval-shard 1/2",
+            "was started as shard 1/2, so it can't be resumed without shards; add --crmeval-shard 1/2",
             id="no shard",
         ),
         pytest.param(
             [part()],
             "1/2",
-            "was begun without shards, and can't go on as shard 1/2: leave --crmeval-shard out",
+            "was started without shards, so it can't be resumed as shard 1/2; omit --crmeval-shard",
             id="a shard",
         ),
         pytest.param(
             [part("1/2"), part("2/2"), MERGED],
             "1/2",
-            "was merged, and can't go on as shard 1/2: leave --crmeval-shard out",
+            "was merged, so it can't be resumed as shard 1/2; omit --crmeval-shard",
             id="a shard of what was merged",
         ),
         pytest.param(
-            [part("1/3"), MERGED], "", "was merged without the shards 2/3, 3/3: merge them, too", id="not whole"
+            [part("1/3"), MERGED], "", "was merged without the shards 2/3, 3/3; merge them as well", id="not whole"
         ),
         pytest.param(
             [part("1/2")],
             "1/2 of others",
-            f"was begun as shard 1/2 of other cases of {TEST}: choose them as before (tags, split, sample, "
+            f"was started as shard 1/2 of other cases of {TEST}; select the same cases (tags, split, sample, "
             "crmeval_durations)",
             id="another whole",
         ),

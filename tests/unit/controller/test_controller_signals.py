@@ -97,7 +97,7 @@ def test_a_block_that_takes_too_long_after_a_postponed_signal_is_interrupted() -
     assert ["notified", "interrupted"] == steps
 
 
-def test_what_somebody_else_handles_or_ignores_is_left_alone() -> None:
+def test_signals_that_others_handle_or_ignore_are_left_alone() -> None:
     """As with ``nohup``."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signals = Signals()
@@ -108,7 +108,7 @@ def test_what_somebody_else_handles_or_ignores_is_left_alone() -> None:
     assert signal.SIG_IGN is signal.getsignal(signal.SIGHUP)
 
 
-def test_what_somebody_has_taken_since_is_not_given_back() -> None:
+def test_handler_that_was_replaced_meanwhile_is_not_restored() -> None:
     """It is his now."""
     signals = Signals()
     signals.take()

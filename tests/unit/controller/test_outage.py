@@ -75,7 +75,7 @@ def test_embedded_server_that_has_ended_is_not_waited_for() -> None:
     """It won't come back."""
     server = Server(after=100, ended=True)
 
-    assert "the embedded PostgreSQL has ended, and the databases of the run are lost" == outage_of(server).wait()
+    assert "the embedded PostgreSQL has stopped, so the databases of the run are lost" == outage_of(server).wait()
     assert 1 == server.probes
 
 

@@ -89,7 +89,7 @@ def test_the_first_misses_are_told_with_their_reasons() -> None:
     found = calibrated(always(0.0))
 
     told = "\n".join(found.lines())
-    assert "equivalent call corrected: 4 of 4 judged wrongly" in told
+    assert "equivalent call corrected: 4 of 4 scored wrongly" in told
     assert "one, turn 1: looks wrong at first -> stubborn: never good enough" in told
 
 
@@ -118,7 +118,7 @@ def test_what_one_case_has_no_variants_for_is_left_to_the_next() -> None:
     assert 4 == found.corrupted["read dropped"].tried
 
 
-def test_progress_is_told() -> None:
+def test_progress_is_reported() -> None:
     """After each case."""
     told: list[int] = []
 

@@ -14,7 +14,6 @@ from pytest_crmeval.domain.explanation import Pen, explanation
 from pytest_crmeval.domain.messages import Message, Reply, ToolCall, agent_says
 from pytest_crmeval.domain.redaction import Redactor
 from pytest_crmeval.domain.transcript import Exchange, Transcript
-from pytest_crmeval.models.excerpts import Excerpts
 from pytest_crmeval.models.sdks.errors import Target, excerpt
 from pytest_crmeval.player.questions import LONGEST as LONGEST_ANSWER
 from pytest_crmeval.render import progress_table as board
@@ -67,7 +66,6 @@ def explained(text: str) -> str:
         pytest.param(lambda text: board.cut(text, 60), 60, id="names in tables"),
         pytest.param(explained, 240, id="tool arguments"),
         pytest.param(explained, 1_000, id="speech"),
-        pytest.param(lambda text: str(Excerpts().of({"note": text}, 300)), 300, id="evidence of a judge"),
         pytest.param(lambda text: excerpt(text, ASKED), 200, id="excerpt of an error"),
         pytest.param(lambda text: repr(cut(text, LONGEST_ANSWER, "")), LONGEST_ANSWER, id="answer of a question"),
     ],

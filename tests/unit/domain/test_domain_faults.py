@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_crmeval.domain.faults import Fault, faults_of
+from pytest_crmeval.domain.explanation import Fault, faults_of
 from pytest_crmeval.domain.score import Score
 
 

@@ -1,4 +1,4 @@
-"""What a judge thinks of a trial."""
+"""What a judge thinks of an answer, or of the statements of a reply."""
 
 import json
 from collections.abc import Sequence
@@ -6,122 +6,141 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.domain.judgement import Grade, Judgement, decided
-from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.answers import Attempt
+from pytest_crmeval.domain.judgement import Answer, Grade, Judgement, LabelAgreement, Statement, StatementAnswer
 from pytest_crmeval.domain.usage import Bill, Usage
 
-GOOD, POOR = Grade(goal=1.0, process=1.0, reason="well done"), Grade(goal=0.4, process=1.0, reason="invented a price")
+RIGHT, WRONG, NONE = Attempt.CORRECT, Attempt.INCORRECT, Attempt.NOT_ATTEMPTED
+GOOD, POOR = Grade(attempt=RIGHT, reason="the same"), Grade(attempt=WRONG, reason="another year")
 UNKNOWN = Judgement(trouble="timeout: no answer")
+TRUSTED = LabelAgreement(found=9, missed=1, accepted=10, refused=0)
 
 
-def judgement(*goals: float) -> Judgement:
-    """Return opinions that differ in the goal."""
-    return Judgement(grades=tuple(Grade(goal=goal, process=goal, reason=f"{goal}") for goal in goals))
+def said(*answers: str) -> Grade:
+    """Return an opinion on statements."""
+    return Grade(answers=tuple(StatementAnswer(answer=Answer(each), reason=f"it is {each}") for each in answers))
 
 
-@pytest.mark.parametrize(
-    ("goal", "process", "value"),
-    [(1.0, 1.0, 1.0), (1.0, 0.0, 0.7), (0.0, 1.0, 0.3), (0.8, 0.8, 0.8), (0.4, 1.0, 0.58), (0.72, 1.0, 0.804)],
-)
-def test_the_goal_weighs_70_and_the_process_30(goal: float, process: float, value: float) -> None:
-    """So that a goal that is capped at 0.4 never passes."""
-    assert value == Grade(goal=goal, process=process).value
-
-
-@pytest.mark.parametrize("mark", [-0.01, 1.01, float("nan"), float("inf")])
-def test_what_is_no_mark_is_refused(mark: float) -> None:
-    """For goal and process alike."""
-    with pytest.raises(ValueError, match="not between 0 and 1"):
-        Grade(goal=mark, process=1.0)
-    with pytest.raises(ValueError, match="not between 0 and 1"):
-        Grade(goal=1.0, process=mark)
+def about(*grades: Grade, count: int = 2) -> Judgement:
+    """Return a judgement about statements."""
+    quotes = tuple(Statement(turn=number, quote=f"statement {number}") for number in range(1, count + 1))
+    return Judgement(grades=grades, statements=quotes)
 
 
 @pytest.mark.parametrize(
-    ("goals", "passed"),
+    ("attempts", "expected"),
     [
-        ([0.8], True),
-        ([0.79], False),
-        ([1.0, 1.0, 0.0], True),
-        ([1.0, 0.0, 0.0], False),
-        ([0.0, 1.0, 0.0, 1.0, 1.0], True),
-        ([1.0, 0.0], False),
-        ([1.0, 1.0, 0.0, 0.0], False),
-        ([1.0, 1.0, 1.0, 0.0], True),
+        ([RIGHT], RIGHT),
+        ([WRONG], WRONG),
+        ([NONE], NONE),
+        ([RIGHT, RIGHT, WRONG], RIGHT),
+        ([RIGHT, WRONG], WRONG),
+        ([RIGHT, NONE, WRONG], WRONG),
+        ([RIGHT, NONE, NONE, WRONG], NONE),
     ],
 )
-def test_the_majority_decides(goals: Sequence[float], passed: bool) -> None:  # noqa: FBT001 (expected)
-    """More than half of the opinions reach 0.8; a draw does not pass."""
-    score = judgement(*goals).score
-
-    assert score is not None
-    assert (passed, 0.8) == (score.passed, score.threshold)
+def test_the_majority_decides_about_an_answer(attempts: Sequence[Attempt], expected: Attempt) -> None:
+    """More than half say that it is right; a draw is wrong."""
+    assert expected is Judgement(grades=tuple(Grade(attempt=each) for each in attempts)).attempt
 
 
-def test_the_reason_is_that_of_the_opinion_that_decides() -> None:
-    """The one in the middle."""
-    score = judgement(0.9, 0.1, 0.5).score
-
-    assert score is not None
-    assert ("judge", 0.5, "0.5") == (score.name, score.value, score.reason)
-
-
-def test_the_spread_is_from_the_lowest_to_the_highest() -> None:
-    """Zero if there is one opinion, or none."""
-    assert [0.8, 0.0, 0.0] == [judgement(0.9, 0.1, 0.5).spread, judgement(0.9).spread, UNKNOWN.spread]
-
-
-@pytest.mark.parametrize("grades", [(), (GOOD,), (GOOD, GOOD)])
-def test_who_has_trouble_has_not_graded(grades: Sequence[Grade]) -> None:
-    """Whatever was found before: the rest might have been of another opinion."""
-    assert Judgement(grades=tuple(grades), trouble="timeout").score is None
-
-
-@pytest.mark.parametrize("verdict", Verdict)
-def test_without_a_judge_the_scorers_decide(verdict: Verdict) -> None:
-    """All of them."""
-    assert verdict == decided(verdict, None)
-
-
-@pytest.mark.parametrize("heard", [Judgement(grades=(GOOD,)), Judgement(grades=(POOR,)), UNKNOWN])
-@pytest.mark.parametrize("verdict", [Verdict.PASSED, Verdict.ERRORED, Verdict.INVALID])
-def test_only_who_failed_needs_a_judge(verdict: Verdict, heard: Judgement) -> None:
-    """Who passed has passed, whatever the judge thinks; and no opinion mends a world that broke."""
-    assert verdict == decided(verdict, heard)
+def test_the_reason_is_that_of_an_opinion_that_agrees_with_the_outcome() -> None:
+    """The first of them."""
+    assert "another year" == Judgement(grades=(GOOD, POOR, POOR)).reason
 
 
 @pytest.mark.parametrize(
-    ("heard", "verdict"),
+    ("grades", "false"),
     [
-        (Judgement(grades=(GOOD,)), Verdict.PASSED),
-        (Judgement(grades=(POOR,)), Verdict.FAILED),
-        (UNKNOWN, Verdict.ERRORED),
-        (Judgement(grades=(GOOD, GOOD), trouble="timeout"), Verdict.ERRORED),
+        ([said("false", "true")], [1]),
+        ([said("unclear", "true")], []),
+        ([said("false", "false"), said("false", "true"), said("true", "true")], [1]),
+        ([said("false", "true"), said("true", "false")], []),
+        ([said("false", "true"), Grade(), Grade()], []),
+        ([said("false", "true"), said("false", "true"), Grade()], [1]),
+        ([Grade()], []),
     ],
 )
-def test_who_failed_is_heard_by_the_judge(heard: Judgement, verdict: Verdict) -> None:
-    """Cleared, or not; if there is no grade nobody knows, and the trial is repeated."""
-    assert verdict == decided(Verdict.FAILED, heard)
+def test_statement_is_false_if_more_than_half_of_all_opinions_say_so(grades: Sequence[Grade], false: list[int]) -> None:
+    """Each statement is decided separately; an unreadable opinion calls nothing false."""
+    assert false == [statement.turn for statement, _ in about(*grades).false_statements]
+
+
+def test_false_statement_has_the_reason_of_the_first_opinion_against_it() -> None:
+    """Those that find it true have another one."""
+    assert {1: "it is false"} == about(said("true", "true"), *[said("true", "false")] * 2).false_places
+
+
+@pytest.mark.parametrize("grades", [(), (GOOD,), (said("false", "false"),)])
+def test_judgement_with_trouble_decides_nothing(grades: Sequence[Grade]) -> None:
+    """Whatever was said before: the rest might have been of another opinion."""
+    found = Judgement(grades=tuple(grades), trouble="timeout", statements=about().statements)
+
+    assert (False, None, []) == (found.is_graded, found.attempt, found.false_statements)
 
 
 @pytest.mark.parametrize(
-    "said",
+    ("cells", "kappa"),
+    [
+        ((15, 10, 20, 5), 0.4),
+        ((50, 0, 50, 0), 1.0),
+        ((25, 25, 25, 25), 0.0),
+        ((0, 5, 0, 5), -1.0),
+        ((0, 10, 90, 0), 0.0),
+        ((0, 0, 7, 0), None),
+        ((0, 0, 0, 0), None),
+    ],
+)
+def test_kappa_takes_chance_away(cells: tuple[int, int, int, int], kappa: float | None) -> None:
+    """The first is the textbook's. A judge that accepts everything has none; without a false one it is unknown."""
+    found, missed, accepted, refused = cells
+    agreement = LabelAgreement(found=found, missed=missed, accepted=accepted, refused=refused)
+
+    assert (sum(cells), kappa) == (agreement.statements, agreement.kappa)
+
+
+@pytest.mark.parametrize(
+    ("agreement", "why"),
+    [
+        (TRUSTED, ""),
+        (None, "its agreement with the labelled statements is not measured"),
+        (LabelAgreement(found=8, missed=2, accepted=9, refused=1), "kappa 0.70 is below 0.8"),
+        (LabelAgreement(found=0, missed=0, accepted=9, refused=0), "kappa 0.00 is below 0.8"),
+    ],
+)
+def test_only_a_judge_with_a_kappa_of_at_least_0_8_may_decide(agreement: LabelAgreement | None, why: str) -> None:
+    """The reason says what is missing."""
+    found = Judgement(agreement=agreement)
+
+    assert found.restriction.endswith(why)
+    assert found.may_decide is (not why)
+
+
+@pytest.mark.parametrize(
+    "judgement",
     [
         Judgement(),
         UNKNOWN,
         Judgement(grades=(GOOD, POOR), cached=True),
         Judgement(grades=(GOOD,), trouble="timeout", notes=("a file could not be read",)),
         Judgement(grades=(GOOD,), bill=Bill(usage=Usage(input=5, calls=1), cost=None)),
+        Judgement(grades=(said("true", "false"),), statements=about().statements, agreement=TRUSTED),
     ],
 )
-def test_a_judgement_survives_a_wire(said: Judgement) -> None:
+def test_a_judgement_survives_a_wire(judgement: Judgement) -> None:
     """Whole."""
-    assert said == Judgement.from_dict(json.loads(json.dumps(said.to_dict())))
+    assert judgement == Judgement.from_dict(json.loads(json.dumps(judgement.to_dict())))
 
 
 @pytest.mark.parametrize(
     "change",
-    [{"grades": 7}, {"grades": [{}]}, {"grades": [{"goal": "1", "process": 1, "reason": ""}]}, {"bill": {"cost": "x"}}],
+    [
+        {"grades": 7},
+        {"grades": [{"attempt": "perhaps"}]},
+        {"grades": [{"answers": [{"answer": "perhaps"}]}]},
+        {"statements": [{"turn": "1", "quote": ""}]},
+        {"bill": {"cost": "x"}},
+    ],
 )
 def test_junk_is_no_judgement(change: dict[str, Any]) -> None:
     """It is refused in a way that readers of journals expect."""

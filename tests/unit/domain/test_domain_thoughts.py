@@ -2,8 +2,7 @@
 
 import pytest
 
-from pytest_crmeval.domain.messages import Reply, agent_says, shown_to_agent
-from pytest_crmeval.domain.thoughts import separated
+from pytest_crmeval.domain.messages import Reply, agent_says, separated, shown_to_agent
 
 
 @pytest.mark.parametrize(

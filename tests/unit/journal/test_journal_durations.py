@@ -37,7 +37,7 @@ def test_the_last_trial_of_a_case_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"trials": [1]}', '{"trials": [{"key": "k"}]}'])
-def test_what_is_no_report_is_refused(tmp_path: Path, content: str) -> None:
+def test_invalid_report_is_refused(tmp_path: Path, content: str) -> None:
     """With its name."""
     path = tmp_path / "odd.json"
     path.write_text(content)

@@ -49,7 +49,7 @@ def test_what_is_not_known_of_a_figure_is_absent() -> None:
 
 
 @pytest.mark.parametrize("junk", [{}, {"value": "much"}, {"value": 1, "interval": [0]}, {"value": None}])
-def test_what_is_no_figure_is_refused(junk: JsonObject) -> None:
+def test_invalid_figure_is_refused(junk: JsonObject) -> None:
     """A report with it can't be read."""
     with pytest.raises((KeyError, TypeError, ValueError)):
         Figure.from_dict(junk)
@@ -146,7 +146,7 @@ def test_whether_anybody_could_have_asked_for_an_agent(parts: list[JsonObject], 
     assert nobody == is_unchosen({"parts": parts}, "gpt", {"x"})
 
 
-def test_reasons_of_invalid_cases_are_no_failures() -> None:
+def test_reasons_of_invalid_cases_are_not_failures() -> None:
     """They are told apart, and in no count of reasons."""
     report = reports.build({"id": "mine", "started": "now"}, {"one": trial("one", Verdict.INVALID)}, [])
 

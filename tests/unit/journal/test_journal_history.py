@@ -62,7 +62,7 @@ def test_a_replayed_trial_took_no_time(tmp_path: Path) -> None:
 
 def test_what_a_judge_took_is_remembered_apart(tmp_path: Path) -> None:
     """Unless it was cached: then nobody was asked."""
-    judgement = Judgement(grades=(Grade(goal=1.0, process=1.0),), bill=Bill(usage=USAGE, cost=1.0))
+    judgement = Judgement(grades=(Grade(reason="fine"),), bill=Bill(usage=USAGE, cost=1.0))
     cached = replace(judgement, bill=None, cached=True)
     run(tmp_path, "mine", replace(asked("one"), judgement=judgement), replace(asked("two"), judgement=cached))
 
@@ -71,7 +71,7 @@ def test_what_a_judge_took_is_remembered_apart(tmp_path: Path) -> None:
 
 def test_the_judge_of_an_agent_that_asks_no_model_is_remembered(tmp_path: Path) -> None:
     """The oracle has no bill of its own."""
-    judgement = Judgement(grades=(Grade(goal=1.0, process=1.0),), bill=Bill(usage=USAGE, cost=1.0))
+    judgement = Judgement(grades=(Grade(reason="fine"),), bill=Bill(usage=USAGE, cost=1.0))
     cached = replace(judgement, bill=None, cached=True)
     run(tmp_path, "mine", replace(trial("one"), judgement=judgement), replace(trial("two"), judgement=cached))
 
@@ -163,6 +163,6 @@ def test_what_cannot_be_read_is_passed_over(tmp_path: Path) -> None:
     assert ["one"] == cases(history(tmp_path))
 
 
-def test_no_reports_are_no_history(tmp_path: Path) -> None:
+def test_empty_reports_folder_has_no_history(tmp_path: Path) -> None:
     """The first run of a project."""
     assert [] == history(tmp_path / "reports")

@@ -147,7 +147,7 @@ def test_the_newest_comes_first(tmp_path: Path) -> None:
     assert ["c", "a", "b"] == [run.id for run in runs_in(tmp_path)]
 
 
-def test_what_can_not_be_read_is_told_and_hides_nothing_else(tmp_path: Path) -> None:
+def test_unreadable_run_is_reported_and_hides_no_other(tmp_path: Path) -> None:
     """One broken file is no reason to see no run."""
     submitted(tmp_path / "good")
     submitted(tmp_path / "torn")
@@ -163,7 +163,7 @@ def test_what_can_not_be_read_is_told_and_hides_nothing_else(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"run": {}}', "null"])
-def test_a_file_that_is_no_report_is_no_report(tmp_path: Path, text: str) -> None:
+def test_journal_is_read_if_the_report_is_invalid(tmp_path: Path, text: str) -> None:
     """The journal is asked instead."""
     journalled(tmp_path / "mine")
     (tmp_path / "mine.json").write_text(text, encoding="utf-8")
@@ -171,7 +171,7 @@ def test_a_file_that_is_no_report_is_no_report(tmp_path: Path, text: str) -> Non
     assert COUNTED == counts(run_of(tmp_path / "mine").tasks)
 
 
-def test_other_folders_are_no_runs(tmp_path: Path) -> None:
+def test_other_folders_are_not_runs(tmp_path: Path) -> None:
     """A judge's opinions, for one."""
     (tmp_path / "judgements").mkdir()
     submitted(tmp_path / "mine")
@@ -182,7 +182,7 @@ def test_other_folders_are_no_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"run": {}}', "null", '{"run": 1, "results": []}'])
-def test_a_lone_file_that_is_no_report_is_no_run(tmp_path: Path, text: str) -> None:
+def test_file_that_is_not_a_report_is_not_a_run(tmp_path: Path, text: str) -> None:
     """Others may keep their files here."""
     (tmp_path / "durations.json").write_text(text, encoding="utf-8")
 
@@ -213,7 +213,7 @@ def test_a_run_that_has_written_nothing_yet_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("run", ["", "..", "mine/../mine", "."])
-def test_a_path_is_no_run(tmp_path: Path, run: str) -> None:
+def test_path_is_not_a_run_id(tmp_path: Path, run: str) -> None:
     """Runs have names."""
     submitted(tmp_path / "mine")
 

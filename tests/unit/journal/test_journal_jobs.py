@@ -127,7 +127,7 @@ def test_the_lock_says_whether_a_job_runs(tmp_path: Path, written: State, *, hel
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", "null", '{"schema": "crmeval.job/2"}', '{"schema": "crmeval.job/1", "id": "x"}']
 )
-def test_what_is_no_job_is_refused_with_its_place(tmp_path: Path, text: str) -> None:
+def test_invalid_job_is_refused_with_its_path(tmp_path: Path, text: str) -> None:
     """And with what to do."""
     (tmp_path / "job.json").write_text(text, encoding="utf-8")
 

@@ -48,13 +48,13 @@ def another_process(folder: Path) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-def test_nobody_runs_what_nobody_has_begun(tmp_path: Path) -> None:
+def test_run_that_was_not_started_has_no_process(tmp_path: Path) -> None:
     """Neither a folder without a lock, nor one that is not there."""
     assert not is_held(tmp_path)
     assert holder_of(tmp_path / "nowhere") is None
 
 
-def test_a_second_process_is_told_who_has_it(tmp_path: Path) -> None:
+def test_second_process_learns_which_process_has_the_lock(tmp_path: Path) -> None:
     """In a line, with what to do."""
     with another_process(tmp_path) as process, pytest.raises(LockedError) as caught:
         Lock.take(tmp_path)
@@ -64,7 +64,7 @@ def test_a_second_process_is_told_who_has_it(tmp_path: Path) -> None:
     assert said.endswith(f"wait for it, or: crmeval stop {tmp_path.name}")
 
 
-def test_who_has_it_can_be_seen(tmp_path: Path) -> None:
+def test_holder_of_the_lock_is_visible(tmp_path: Path) -> None:
     """As long as he lives; SIGKILL ends it as well as anything else."""
     with another_process(tmp_path) as process:
         holder = holder_of(tmp_path)
@@ -84,7 +84,7 @@ def test_it_can_be_taken_after_its_holder_was_killed(tmp_path: Path) -> None:
     Lock.take(tmp_path).close()
 
 
-def test_who_looks_does_not_keep_others_from_taking_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_looking_at_a_lock_does_not_block_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """To look is to have it for a moment: who wants it tries again."""
     looking = os.open(tmp_path / "lock", os.O_RDWR | os.O_CREAT)
     fcntl.flock(looking, fcntl.LOCK_SH)
@@ -125,7 +125,7 @@ def test_it_is_handed_over_to_another_program(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("told", ["", "7", "x y", "999 {}", "0 {}"])
-def test_what_is_no_lock_is_not_taken_for_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: str) -> None:
+def test_invalid_lock_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: str) -> None:
     """A variable that somebody else has set, or a file that is not open."""
     (tmp_path / "lock").touch()
     monkeypatch.setenv(locks.HANDED, told.format(tmp_path))

@@ -48,7 +48,7 @@ def test_a_run_is_found(reports: Path, given: str, found: str) -> None:
         ("..", "the folder has no journal"),
     ],
 )
-def test_what_is_no_run_is_refused(reports: Path, given: str, why: str) -> None:
+def test_invalid_run_is_refused(reports: Path, given: str, why: str) -> None:
     """With what to name."""
     with pytest.raises(NoRunError) as error:
         place_of(given, reports)

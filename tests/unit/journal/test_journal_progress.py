@@ -206,7 +206,7 @@ def paced(*times: float, seconds: float = 0.0) -> Pace:
     return pace
 
 
-def test_nobody_knows_a_pace_before_anything_has_ended() -> None:
+def test_pace_is_unknown_before_the_first_trial_ends() -> None:
     """Nor when the end will be."""
     assert (None, None) == (paced().per_second(10.0), paced().eta(5, 10.0))
 

@@ -95,7 +95,7 @@ def test_a_torn_line_is_left_for_the_next_time(path: Path) -> None:
     assert (1, 3) == done(follower)
 
 
-def test_a_journal_that_shrank_is_read_anew(path: Path) -> None:
+def test_journal_that_shrank_is_read_again(path: Path) -> None:
     """A line was taken back that the disk had no room for."""
     with journal(path) as writing:
         writing.trial(trial("one"))
@@ -109,7 +109,7 @@ def test_a_journal_that_shrank_is_read_anew(path: Path) -> None:
     assert (1, 3) == done(follower)
 
 
-def test_a_journal_that_was_replaced_is_read_anew(path: Path) -> None:
+def test_journal_that_was_replaced_is_read_again(path: Path) -> None:
     """Also by a longer one."""
     with journal(path) as writing:
         writing.trial(trial("one", Verdict.FAILED))
@@ -172,7 +172,7 @@ def test_a_journal_from_before_times_were_kept_can_be_read(path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["nonsense", "[]", '{"trial": {}}', '{"part": {}}', '{"part": {"shard": {}}}', "7"])
-def test_what_is_no_line_of_a_journal_is_told_with_its_place(path: Path, line: str) -> None:
+def test_invalid_line_of_a_journal_is_reported_with_its_place(path: Path, line: str) -> None:
     """Which file, which line, what to do."""
     with journal(path):
         pass
@@ -194,7 +194,7 @@ def test_a_trial_of_no_time_is_no_line_of_a_journal(path: Path, at: str) -> None
         Follower(path).read()
 
 
-def test_a_journal_that_may_not_be_read_is_told(path: Path) -> None:
+def test_unreadable_journal_is_reported(path: Path) -> None:
     """With the reason of the system."""
     path.mkdir(parents=True)
 

@@ -20,7 +20,7 @@ def test_a_shard_is_read_as_it_is_shown() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "2", "0/4", "5/4", "-1/4", "a/b", "2/4/6", " 2/4", "2/4\n", "٢/٤", "1/10000"])
-def test_what_is_no_shard_is_refused(text: str) -> None:
+def test_invalid_shard_is_refused(text: str) -> None:
     """With the syntax and an example."""
     with pytest.raises(ShardSyntaxError, match="must be I/N, the I-th of N parts, for example 1/4"):
         Shard.parse(text)
@@ -43,7 +43,7 @@ def test_every_case_is_dealt_once_and_loads_are_level(seed: int) -> None:
     assert max(loads.values()) - min(loads.values()) <= max(weights.values())
 
 
-def test_many_shards_are_told_in_a_line() -> None:
+def test_many_shards_are_listed_in_one_line() -> None:
     """Not in a book."""
     told = listed(missing_shards([part("1/9999")]))
 

@@ -37,7 +37,7 @@ def test_lines_are_there_as_soon_as_they_are_told_and_in_order_at_the_end(tmp_pa
     for line in (2, 4, 1, 3):
         results.add(judged(line))
         assert line == list(EarlierResults(path).lines())[-1]["line"]
-    assert "checkpoint-1 s: 4 of 4 judged" == EarlierResults(path).progress
+    assert "checkpoint-1 s: 4 of 4 graded" == EarlierResults(path).progress
 
     results.end({"complete": True})
 

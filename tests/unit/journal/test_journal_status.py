@@ -136,7 +136,7 @@ def test_change_of_the_system_clock_after_the_last_trial_does_not_affect_the_eta
     assert (2.0, 40.0) == (row.rate, row.eta)
 
 
-def test_a_run_that_nobody_submitted_is_finished_when_all_is_done(folder: Path) -> None:
+def test_plain_run_is_finished_when_all_cases_are_done(folder: Path) -> None:
     """Its pace is what it was, however long that is ago."""
     play(folder, *[Verdict.PASSED] * 3)
     status = look(folder)
@@ -145,14 +145,14 @@ def test_a_run_that_nobody_submitted_is_finished_when_all_is_done(folder: Path) 
 
 
 @pytest.mark.parametrize(("last", "well"), [(Verdict.PASSED, True), (Verdict.FAILED, False), (Verdict.ERRORED, False)])
-def test_a_run_that_nobody_submitted_ends_well_if_nothing_is_red(folder: Path, last: Verdict, *, well: bool) -> None:
+def test_plain_run_succeeds_if_nothing_failed(folder: Path, last: Verdict, *, well: bool) -> None:
     """Its exit status, and what gates have forgiven, nobody has written down."""
     play(folder, Verdict.PASSED, Verdict.PASSED, last)
 
     assert well is look(folder).is_well
 
 
-def test_a_run_that_nobody_submitted_was_stopped_if_it_has_a_report(folder: Path) -> None:
+def test_incomplete_plain_run_with_a_report_was_stopped(folder: Path) -> None:
     """And is resumed by the command that began it."""
     play(folder, Verdict.PASSED)
     reported(folder, 30.0)
@@ -162,7 +162,7 @@ def test_a_run_that_nobody_submitted_was_stopped_if_it_has_a_report(folder: Path
 
 
 @pytest.mark.parametrize("report", [None, -30.0], ids=["none", "of an earlier part"])
-def test_a_run_that_nobody_submitted_is_lost_without_a_report(folder: Path, report: float | None) -> None:
+def test_incomplete_plain_run_without_a_report_is_lost(folder: Path, report: float | None) -> None:
     """Of its latest part."""
     play(folder, Verdict.PASSED)
     if report:
@@ -214,7 +214,7 @@ def test_what_is_over_has_no_end_in_sight(folder: Path) -> None:
     assert row.eta is None
 
 
-def test_a_job_that_nobody_has_begun(folder: Path) -> None:
+def test_job_that_was_not_started(folder: Path) -> None:
     """What there is to do is known from the job."""
     submit(folder, State.SUBMITTED)
     status = look(folder)
@@ -285,7 +285,7 @@ def test_a_job_whose_failed_cases_are_forgiven_ends_well(folder: Path) -> None:
     assert look(folder).is_well
 
 
-def test_cases_that_failed_are_no_trouble(folder: Path) -> None:
+def test_failed_cases_do_not_show_the_log(folder: Path) -> None:
     """The figures tell it; a log would tell it again."""
     submit(folder, State.FINISHED, 1)
     play(folder, Verdict.PASSED, Verdict.FAILED, Verdict.PASSED)

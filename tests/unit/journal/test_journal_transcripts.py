@@ -177,7 +177,7 @@ def test_secrets_are_not_written(tmp_path: Path) -> None:
         ('{"schema": "crmeval.transcript/1", "turns": [{"messages": [{"speaker": "x"}]}]}', "unknown speaker 'x'"),
     ],
 )
-def test_what_is_no_transcript_is_named(tmp_path: Path, content: str, why: str) -> None:
+def test_invalid_transcript_is_named(tmp_path: Path, content: str, why: str) -> None:
     """With the reason."""
     path = tmp_path / "one.json"
     path.write_text(content, encoding="utf-8")

@@ -50,7 +50,7 @@ def written(path: Path, *trials: Trial) -> bytes:
     return path.read_bytes()
 
 
-def test_what_was_written_is_told(path: Path) -> None:
+def test_journal_reads_back_what_was_written(path: Path) -> None:
     """The part, and each trial by the key of its case."""
     one, two = trial("one"), trial("two", Verdict.FAILED)
     written(path, one, two)
@@ -129,11 +129,11 @@ def test_the_last_trial_of_a_case_wins(path: Path) -> None:
 def paid(case: str, cost: float | None, judge: float | None = None, verdict: Verdict = Verdict.PASSED) -> Trial:
     """Return a trial that has cost money."""
     bill = None if judge is None else Bill(usage=Usage(input=7, calls=3), cost=judge)
-    judgement = Judgement(grades=(Grade(goal=1.0, process=1.0),), bill=bill)
+    judgement = Judgement(grades=(Grade(reason="fine"),), bill=bill)
     return replace(trial(case, verdict), bill=Bill(usage=Usage(input=7, calls=1), cost=cost), judgement=judgement)
 
 
-def test_bills_are_told(path: Path) -> None:
+def test_bills_are_read_back(path: Path) -> None:
     """As they were."""
     written(path, paid("one", 0.25, 0.5), paid("two", None))
 
@@ -218,7 +218,7 @@ def test_a_journal_of_one_torn_line_begins_anew(path: Path) -> None:
         b'{"part": 7}',
     ],
 )
-def test_a_corrupt_line_in_the_middle_is_told(path: Path, junk: bytes) -> None:
+def test_corrupt_line_in_the_middle_is_reported(path: Path, junk: bytes) -> None:
     """This was no crash of ours: better to ask than to play on with half of the truth."""
     part, *trials = written(path, trial("one"), trial("two")).splitlines()
     path.write_bytes(b"\n".join([part, junk, *trials, b""]))
@@ -230,7 +230,7 @@ def test_a_corrupt_line_in_the_middle_is_told(path: Path, junk: bytes) -> None:
     assert str(caught.value).endswith("move it away")
 
 
-def test_what_is_no_file_is_no_journal(path: Path) -> None:
+def test_special_file_is_not_a_journal(path: Path) -> None:
     """Neither to read nor to write."""
     path.mkdir(parents=True)
 
@@ -240,7 +240,7 @@ def test_what_is_no_file_is_no_journal(path: Path) -> None:
         journal.read(path)
 
 
-def test_a_folder_that_cannot_be_made_is_told_with_what_to_do(tmp_path: Path) -> None:
+def test_folder_that_can_not_be_created_is_reported_with_what_to_do(tmp_path: Path) -> None:
     """There is a file where the folder should be."""
     (tmp_path / "reports").write_text("a file", encoding="utf-8")
 

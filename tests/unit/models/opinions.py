@@ -44,11 +44,6 @@ class Answering:
         return answer
 
 
-def marks(goal: Json, process: Json = 100, reason: Json = "as expected") -> Completion:
-    """Return an answer with marks, right or wrong."""
-    return answer({"reason": reason, "goal": goal, "process": process})
-
-
 def answer(*grades: Mapping[str, Json], tool: str = "grade") -> Completion:
     """Return an answer that calls a tool, once for each of the given arguments."""
     calls = tuple(ToolCall(tool=tool, arguments=grade) for grade in grades)

@@ -8,14 +8,16 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.conversations.judge.grading import asking
+from pytest_crmeval.domain.answers import Attempt
 from pytest_crmeval.domain.judgement import Grade, Judgement
+from pytest_crmeval.domain.messages import Tool, user_says
 from pytest_crmeval.models.judge import CorruptError, JudgementCache, ReplayedJudgements, key_of
-from pytest_crmeval.ports.chat_model import ModelIdentity
+from pytest_crmeval.ports.chat_model import ModelIdentity, Prompt
 
 WISE = ModelIdentity(provider="fake", model="wise", settings={"temperature": 0.5})
-GRADES = (Grade(goal=1.0, process=0.5, reason="fine, Zoë"), Grade(goal=0.25, process=0.0, reason="\ud800"))
-PROMPT = asking("{}")
+GRADES = (Grade(attempt=Attempt.CORRECT, reason="fine, Zoë"), Grade(attempt=Attempt.INCORRECT, reason="\ud800"))
+TOOL = Tool(name="grade", description="Grade it.", parameters={})
+PROMPT = Prompt(system="Be fair.", messages=(user_says("{}"),), tools=(TOOL,))
 KEY = key_of(WISE, 2, PROMPT)
 
 
@@ -99,14 +101,15 @@ def test_the_files_of_the_next_test_are_whole_but_for_one_thing(cache: Judgement
         changed(grades=[]),
         changed(grades=None),
         changed(grades=[GRADES[0].to_dict()]),
-        changed(grades=[{"goal": 1.0}] * 2),
-        changed(grades=[{"goal": 2, "process": 1, "reason": ""}] * 2),
-        changed(grades=[{"goal": "1", "process": 1, "reason": ""}] * 2),
-        changed(grades=[{"goal": True, "process": 1, "reason": ""}] * 2),
-        changed(grades=[{"goal": float("nan"), "process": 1, "reason": ""}] * 2),
+        changed(grades=[7] * 2),
+        changed(grades=[{"attempt": "perhaps"}] * 2),
+        changed(grades=[{"reason": 1}] * 2),
+        changed(grades=[{"confidence": "1"}] * 2),
+        changed(grades=[{"answers": [{"answer": True}]}] * 2),
+        changed(grades=[{"answers": [{"answer": "perhaps"}]}] * 2),
     ],
 )
-def test_a_corrupt_file_is_no_judgement(cache: JudgementCache, content: bytes) -> None:
+def test_corrupt_file_is_not_a_judgement(cache: JudgementCache, content: bytes) -> None:
     """Whatever it is; the message says which file."""
     cache.keep(KEY, WISE, GRADES)
     files(cache)[0].write_bytes(content)
@@ -143,14 +146,14 @@ def test_a_transcript_tells_nothing_of_another_judgement(told: Mapping[str, Any]
 def test_a_transcript_with_grades_that_are_none_is_no_judgement() -> None:
     """It was tampered with."""
     with pytest.raises(CorruptError, match="transcript"):
-        ReplayedJudgements(lambda: {**TOLD.to_dict(), "grades": [{"goal": 7}]}).find(KEY, 2)
+        ReplayedJudgements(lambda: {**TOLD.to_dict(), "grades": [{"attempt": 7}]}).find(KEY, 2)
 
 
 def test_the_key_is_the_same_for_the_same() -> None:
     """Whoever makes it."""
     same = ModelIdentity(provider="fake", model="wise", settings=dict(WISE.settings))
 
-    assert KEY == key_of(same, 2, asking("{}"))
+    assert KEY == key_of(same, 2, replace(PROMPT))
 
 
 @pytest.mark.parametrize(
@@ -160,7 +163,7 @@ def test_the_key_is_the_same_for_the_same() -> None:
         key_of(replace(WISE, model="wiser"), 2, PROMPT),
         key_of(replace(WISE, settings={"temperature": 0.6}), 2, PROMPT),
         key_of(WISE, 3, PROMPT),
-        key_of(WISE, 2, asking('{"now": 1}')),
+        key_of(WISE, 2, replace(PROMPT, messages=(user_says('{"now": 1}'),))),
         key_of(WISE, 2, replace(PROMPT, system="Be kind.")),
         key_of(WISE, 2, replace(PROMPT, tools=[replace(PROMPT.tools[0], description="Be kind.")])),
     ],

@@ -77,7 +77,7 @@ def test_who_came_first_goes_first() -> None:
     assert tickets == order
 
 
-def test_a_model_that_is_capped_holds_nobody_else_up() -> None:
+def test_capped_model_does_not_delay_others() -> None:
     """Its line is its own."""
     hall = Hall(f"{GPT} 1rpm")
     hall.join(GPT, calls=3)

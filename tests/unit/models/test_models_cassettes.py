@@ -253,7 +253,7 @@ HEAD = '{"cassette": "crmeval.cassette/1", "suite": "s", "subject": "s", "case":
         pytest.param(HEAD + "[" * 100_000, 2, "nested too deeply", id="an abyss"),
     ],
 )
-def test_a_line_that_is_no_exchange_is_named(tmp_path: Path, content: str, line: int, why: str) -> None:
+def test_invalid_exchange_is_reported_with_its_line(tmp_path: Path, content: str, line: int, why: str) -> None:
     """With its file, its number, and what to do."""
     path = tmp_path / "case.jsonl"
     path.write_text(content, encoding="utf-8")
@@ -287,7 +287,7 @@ def test_a_field_of_another_type_is_no_exchange(tmp_path: Path) -> None:
             cassettes.read(path)
 
 
-def test_nobody_writes_over_what_is_no_cassette(tmp_path: Path) -> None:
+def test_file_that_is_not_a_cassette_is_not_overwritten(tmp_path: Path) -> None:
     """It may be somebody's work."""
     (tmp_path / FILE).parent.mkdir(parents=True)
     (tmp_path / FILE).write_text("notes\n", encoding="utf-8")

@@ -139,7 +139,7 @@ def test_who_asks_again_is_let_go_when_the_run_is_over() -> None:
         assert isinstance(future.exception(SOON), LimitsClosed)
 
 
-def test_a_model_that_is_full_holds_nobody_else_up() -> None:
+def test_model_at_its_limit_does_not_delay_others() -> None:
     """Every model has a line of its own."""
     with open_limits(f"{GPT} 1rpm") as (limits, threads):
         permit_of(limits, GPT)

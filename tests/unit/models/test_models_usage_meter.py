@@ -41,7 +41,7 @@ def test_a_thread_finds_none_where_several_are_open() -> None:
     assert found is not two
 
 
-def test_nobody_writes_into_an_account_that_is_closed() -> None:
+def test_closed_meter_is_not_changed() -> None:
     """Neither in its thread nor in another."""
     with opened(UsageMeter()) as meter:
         pass

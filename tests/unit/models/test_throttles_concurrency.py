@@ -28,7 +28,7 @@ def test_it_ends_at_512() -> None:
     assert 512 == crowd(rounds=12).limit
 
 
-def test_it_does_not_grow_while_nobody_needs_it() -> None:
+def test_limit_does_not_grow_while_it_is_not_used() -> None:
     """Three who ask say nothing about twenty."""
     made = crowd()
     for _ in range(100):

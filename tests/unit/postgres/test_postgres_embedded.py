@@ -126,7 +126,7 @@ NOTHING_USABLE = (
 )
 
 
-def test_a_machine_without_postgresql_is_told_what_to_do(machine: Callable[..., None]) -> None:
+def test_missing_postgresql_is_reported_with_what_to_do(machine: Callable[..., None]) -> None:
     """Three ways out."""
     machine()
 

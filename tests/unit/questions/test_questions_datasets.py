@@ -153,7 +153,7 @@ def test_what_was_changed_in_between_is_not_played(file: File) -> None:
             ref.read()
 
 
-def test_a_file_that_is_gone_is_told(file: File) -> None:
+def test_missing_file_is_reported(file: File) -> None:
     """Before, and while it is played."""
     path = file(lines(record("one")))
     (ref,) = index([path])
@@ -204,7 +204,7 @@ def test_a_file_that_is_gone_is_told(file: File) -> None:
     ],
     ids=str,
 )
-def test_what_nobody_can_answer_is_refused(file: File, change: dict[str, Any], why: str) -> None:
+def test_unanswerable_question_is_refused(file: File, change: dict[str, Any], why: str) -> None:
     """With the line and the field."""
     assert f"q.jsonl:2: {why}" == told(file(lines(record("fine"), {**record("one"), **change})))
 
@@ -221,12 +221,12 @@ def test_what_nobody_can_answer_is_refused(file: File, change: dict[str, Any], w
     ],
     ids=repr,
 )
-def test_what_is_no_table_is_refused(file: File, content: str, why: str) -> None:
+def test_invalid_table_is_refused(file: File, content: str, why: str) -> None:
     """With the line."""
     assert why == told(file(content, "s.csv"))
 
 
-def test_columns_that_nobody_knows_are_refused(file: File) -> None:
+def test_unknown_columns_are_refused(file: File) -> None:
     """Once, and with those that are known."""
     found = told(file("frage,antwort\nWer?,Klee\nWann?,1925\n", "s.csv"))
 
@@ -244,7 +244,7 @@ def test_two_questions_of_one_name_are_refused(file: File) -> None:
     """Also in two files."""
     path, other = file(lines(record("one"))), file(lines(record("one")), "other.jsonl")
 
-    with pytest.raises(DatasetError, match=r"other.jsonl:1: id: 'one' is taken by .*q.jsonl:1; ids must be unique"):
+    with pytest.raises(DatasetError, match=r"other.jsonl:1: id: 'one' is already used in .*q.jsonl:1; ids must"):
         index([path, other])
 
 

@@ -64,7 +64,7 @@ def dialogues(found: Reader) -> list[dict[str, Any]]:
     return [told for text in found.scripts[1:-1] for told in json.loads(decompress(b64decode(text)))]
 
 
-def test_the_page_is_one_file_that_asks_nobody_anything(tmp_path: Path) -> None:
+def test_page_is_one_file_without_external_requests(tmp_path: Path) -> None:
     """No address in it but those inside of itself, of its own folder, and of the namespace that nobody asks."""
     found = shown(tmp_path, *trials_of(30), rulings=rulings())
     addresses = [value for _, attributes in found.tags for name, value in attributes.items() if name in {"src", "href"}]

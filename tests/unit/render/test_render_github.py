@@ -37,7 +37,7 @@ def test_elsewhere_nothing_is_written() -> None:
     )
 
 
-def test_a_summary_that_can_not_be_written_is_told(tmp_path: Path) -> None:
+def test_unwritable_step_summary_is_reported(tmp_path: Path) -> None:
     """It is no reason to lose a run."""
     told = actions.write_summary(report(Verdict.PASSED), {actions.SUMMARY: str(tmp_path)})
 

@@ -42,9 +42,9 @@ def test_invalid_cases_have_a_column_when_there_are_any(snapshot: SnapshotAssert
     assert snapshot == "\n".join(summary.table(replace(REPORT, standings=[*REPORT.standings, some])))
 
 
-def test_the_table_of_nothing_is_its_head() -> None:
+def test_table_of_an_empty_report_is_only_a_header() -> None:
     """One line."""
-    assert ["suite  subject  cases  passed  failed  errored  not run  pass rate  95 % interval"] == list(
+    assert ["suite  subject  cases  passed  failed  pass rate  95 % interval"] == list(
         summary.table(Report(run={"id": "mine"}, standings=[], trials=[]))
     )
 

@@ -3,10 +3,13 @@
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pytest_crmeval.domain.score import Score, Verdict
 from pytest_crmeval.domain.trial import Trial
-from pytest_crmeval.render.fitting import fitted, wrapped
+from pytest_crmeval.render.fitting import fitted, wrapped, wrapped_dialogue
+from pytest_crmeval.render.progress_table import cells
 from pytest_crmeval.render.terminal import RunEnd, example_of, failures
 from pytest_crmeval.report import files as reports
 from pytest_crmeval.report.gate import Gate
@@ -106,3 +109,36 @@ def test_a_long_sentence_is_wrapped_between_words() -> None:
     """Lines after the first are indented."""
     assert ["one two", "  three"] == list(wrapped("one two three", 8))
     assert ["one two three"] == list(wrapped("one two three", None))
+
+
+def test_wrapped_dialogue_continues_below_the_words_of_the_speaker() -> None:
+    """Speakers, calls and faults stand out at the left edge."""
+    text = (
+        "mine failed\n    user   one two three four five\n    agent  → search(a_name_of_some_length)\n"
+        "    ✗ calls: not made: search() or list()"
+    )
+
+    assert [
+        "mine failed",
+        "    user   one two three four",
+        "           five",
+        "    agent  → search(a_name_of_",
+        "             some_length)",
+        "    ✗ calls: not made:",
+        "      search() or list()",
+    ] == wrapped_dialogue(text, 30).split("\n")
+
+
+@given(
+    words=st.lists(st.text("abc\u4e2d", min_size=1, max_size=30), min_size=1, max_size=12),
+    width=st.integers(min_value=20, max_value=40),
+)
+def test_wrapped_dialogue_fits_loses_nothing_and_ignores_colours(words: list[str], width: int) -> None:
+    """Colour codes take no room; wide letters take two columns."""
+    coloured = f"    user   \x1b[36m{' '.join(words)}\x1b[0m"
+    lines = wrapped_dialogue(coloured, width).split("\n")
+    bare = [line.replace("\x1b[36m", "").replace("\x1b[0m", "") for line in lines]
+
+    assert all(cells(line) <= width for line in bare)
+    assert "".join(words) == "".join("".join(bare).removeprefix("    user").split())
+    assert ("".join(lines).count("\x1b[36m"), "".join(lines).count("\x1b[0m")) == (1, 1)

@@ -114,9 +114,8 @@ EXPECTED = [*((("crm", subject), passing(subject)) for subject in SUBJECTS), (("
 @pytest.mark.parametrize(("names", "figure"), EXPECTED)
 def test_terminal_table(run: Run, kept: Report, names: Sequence[str], figure: tuple[float, Interval]) -> None:
     """At the end of the run, and of ``crmeval report``."""
-    between = " {}-{}" if CHECKPOINT in names else " {} to {}"
     for text in ("\n".join(summary.table(kept)), run("report", "mixed").partition("\n\n")[0]):
-        assert told(*figure, between) in row_of(text, *names)
+        assert told(*figure, " {} to {}") in row_of(text, *names)
 
 
 @pytest.mark.parametrize(("names", "figure"), EXPECTED)
@@ -205,7 +204,7 @@ def test_status(run: Run, names: Sequence[str], figure: tuple[float, Interval]) 
     (task,) = [each for each in json.loads(run("status", "mixed", "--json"))["tasks"] if each["subject"] == names[1]]
     metric, other = ("pass@1", "pass_rate") if CHECKPOINT in names else ("pass_rate", "pass@1")
 
-    assert told(*figure, " {}-{}") in row_of(run("status", "mixed"), " × ".join(names)).replace(" - ", " ")
+    assert told(*figure, " {} to {}") in row_of(run("status", "mixed"), " × ".join(names)).replace(" - ", " ")
     assert (figure[0], *figure[1]) == pytest.approx((task[metric], *task["interval"]), abs=1e-6)
     assert task[other] is None
 

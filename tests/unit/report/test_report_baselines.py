@@ -90,7 +90,7 @@ def test_a_run_without_a_report_is_no_baseline(folder: Path) -> None:
         load("old", folder, folder.parent)
 
 
-def test_nobody_is_his_own_baseline(folder: Path) -> None:
+def test_run_is_not_its_own_baseline(folder: Path) -> None:
     """However he is named."""
     assert is_of_run("old", folder, "old")
     assert is_of_run(str(folder / "old.json"), folder, "old")
@@ -99,7 +99,7 @@ def test_nobody_is_his_own_baseline(folder: Path) -> None:
     assert not is_of_run("nowhere", folder, "old")
 
 
-def test_a_run_knows_its_commit(committed: Path) -> None:
+def test_report_has_the_commit_of_the_run(committed: Path) -> None:
     """And whether something was changed since: here the baseline was deleted."""
     found = commit_at(committed)
 

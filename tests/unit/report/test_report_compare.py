@@ -177,7 +177,7 @@ def test_repeats_are_newly_failing_or_passing_only_if_the_change_is_significant(
         assert pytest.approx([before / 5, after / 5]) == [change.before, change.after]
 
 
-def test_what_only_one_has_is_told() -> None:
+def test_subjects_of_only_one_run_are_listed() -> None:
     """A subject that was not evaluated before is not compared with nothing."""
     other = trial(planned("stays", subject="gpt"))
 
@@ -256,7 +256,7 @@ def test_a_report_in_markdown() -> None:
     page = markdown.report_page(replace(AFTER, comparison=compare(AFTER, BEFORE)))
 
     assert page.startswith("## ⚠️ crmeval new: 1 errored: infrastructure failed\n")
-    assert "| crm | oracle (control) | 6 | 4 | 1 | 1 | 0 | 0.800 (0.376 to 0.964) |" in page
+    assert "| crm | oracle (control) | 6 | 4 | 1 | 1 | 0.800 (0.376 to 0.964) |" in page
     assert "- 1 × failed: state is too low" in page
     assert "### new vs old" in page
     assert "<details open><summary>newly failing in crm: 1</summary>" in page

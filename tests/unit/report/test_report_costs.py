@@ -6,12 +6,12 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from pytest_crmeval.domain.json import JsonObject
-from pytest_crmeval.domain.judgement import Grade, Judgement
+from pytest_crmeval.domain.judgement import Grade, Judgement, LabelAgreement
 from pytest_crmeval.domain.usage import Bill, Usage
 from pytest_crmeval.render import summary
 from pytest_crmeval.report import costs as bills
 from pytest_crmeval.report import files as reports
-from pytest_crmeval.report.judge_agreement import Agreement
+from pytest_crmeval.report.judge_figures import JudgeFigures
 from pytest_crmeval.report.learning_curve import Learning
 from pytest_crmeval.report.report import Report, SubjectSummary
 from tests.fakes import trial
@@ -23,14 +23,14 @@ GPT = SubjectSummary(suite="crm", subject="gpt-4.1", passed=80, failed=40, bill=
 ORACLE = SubjectSummary(suite="crm", subject="oracle", passed=120)
 UNPRICED = Bill(usage=Usage(input=77, output=7, calls=2), cost=None)
 VLLM = SubjectSummary(suite="crm", subject="vllm", failed=2, bill=UNPRICED)
-AGREEMENT = Agreement(
-    both_pass=70,
-    both_fail=20,
-    only_judge=20,
-    only_scorers=10,
+JUDGE = JudgeFigures(
+    graded=120,
     not_graded=3,
     cached=5,
-    spread=0.1,
+    statements=310,
+    false=12,
+    failed=9,
+    agreement=LabelAgreement(found=70, missed=6, accepted=74, refused=2),
     bill=Bill(usage=USAGE, cost=0.5),
 )
 
@@ -47,7 +47,7 @@ def lines(*summaries: SubjectSummary, **run: float) -> list[str]:
 
 def paid(spent: float, *, subject: Bill | None = None, judge: Bill | None = None) -> list[str]:
     """Return what is said of a run with one trial."""
-    judged = Judgement(grades=(Grade(goal=1.0, process=1.0),), bill=judge) if judge else None
+    judged = Judgement(grades=(Grade(reason="fine"),), bill=judge) if judge else None
     played = replace(trial("one"), bill=subject, judgement=judged)
     run: JsonObject = {"id": "mine", "spent": spent}
     return list(bills.lines(reports.build(run, {played.planned.key: played}, [])))
@@ -88,7 +88,7 @@ def test_without_models_nothing_is_said() -> None:
     """As before there were any."""
     assert [] == lines(ORACLE, spent=0.0)
     assert [] == list(bills.details("crm", [ORACLE]))
-    assert next(summary.table(report(ORACLE))).endswith("  not run  pass rate  95 % interval")
+    assert next(summary.table(report(ORACLE))).endswith("  failed  pass rate  95 % interval")
 
 
 def test_the_total_of_a_run_is_one_line() -> None:
@@ -134,23 +134,26 @@ def test_what_was_replayed_at_an_unknown_price_was_not_paid() -> None:
 
 
 def test_the_judge_has_a_line_for_each_subject() -> None:
-    """How much it said, whether the scorers agree, and what it took."""
-    (told,) = lines(replace(ORACLE, judge=AGREEMENT))
+    """What it found, how far it can be trusted, and its cost."""
+    (told,) = lines(replace(ORACLE, judge=JUDGE))
 
     assert (
-        "judge of oracle (crm): 120 graded (5 cached), 3 not graded; agreement 0.750, kappa 0.400, spread 0.100; "
-        "both pass 70, both fail 20, only judge 20, only scorers 10; 540 calls, $0.50"
+        "judge of oracle (crm): 120 graded (5 cached), 3 not graded; 310 undecided statements, 12 of them false, "
+        "9 replies failed; kappa 0.89 on 152 labelled statements (70 of 76 false ones found, 2 of 76 true ones called "
+        "false); 540 calls, $0.50"
     ) == told
 
 
-def test_a_judge_that_had_nothing_to_compare_has_no_kappa() -> None:
-    """A dash is not a zero."""
-    (told,) = lines(replace(ORACLE, judge=Agreement(not_graded=3)))
+def test_a_judge_that_may_not_decide_has_the_reason_in_its_line() -> None:
+    """And a judge of questions has nothing but counts and cost."""
+    (told,) = lines(replace(ORACLE, judge=JudgeFigures(graded=2, statements=3, false=1, restriction="it is new")))
+    (of_questions,) = lines(replace(ORACLE, judge=JudgeFigures(not_graded=3)))
 
     assert (
-        "judge of oracle (crm): 0 graded, 3 not graded; agreement -, kappa -, spread -; "
-        "both pass 0, both fail 0, only judge 0, only scorers 0; no calls"
+        "judge of oracle (crm): 2 graded, 0 not graded; 3 undecided statements, 1 of them false, 0 replies failed; "
+        "only reported, because it is new; no calls"
     ) == told
+    assert "judge of oracle (crm): 0 graded, 3 not graded; no calls" == of_questions
 
 
 def test_a_note_has_a_line() -> None:

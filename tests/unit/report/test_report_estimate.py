@@ -421,7 +421,7 @@ def test_time_of_a_solution_file_comes_from_itself_or_from_the_time_per_solution
 
     assert (28.0, 10.0) == (known.elapsed(), guessed.elapsed())
     assert {"file judged": 1, "files judged": 1} == known.forecasts[0].grounds
-    assert "guess: 1 s to judge a solution" in list(lines(guessed))
+    assert "guess: 1 s per solution" in list(lines(guessed))
 
 
 def test_checkpoints_are_in_the_order_of_their_steps() -> None:

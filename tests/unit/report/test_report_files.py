@@ -53,7 +53,7 @@ TRIALS = [
     trial(planned("größe", suite="browsecomp"), Verdict.PASSED, scores={"answer": 1.0, "cited": 1.0}),
 ]
 USAGE = Usage(input=900, cached=400, cache_written=100, output=100, reasoning=40, calls=3, retries=1)
-JUDGED = Judgement(grades=(Grade(goal=1.0, process=0.5, reason="he got it"),), bill=Bill(usage=USAGE, cost=0.25))
+JUDGED = Judgement(grades=(Grade(reason="the same"),), bill=Bill(usage=USAGE, cost=0.25))
 ASKED = [
     replace(
         trial(planned("one", subject="gpt")), bill=Bill(usage=USAGE, cost=0.5), judgement=JUDGED, notes=("no seed",)
@@ -196,7 +196,7 @@ def test_a_report_of_learners_is_written_as_documented(tmp_path: Path) -> None:
 def answered(case: str, attempt: Attempt, confidence: float | None = None) -> Trial:
     """Return the trial of a question that a judge has graded."""
     mark = float(attempt is Attempt.CORRECT)
-    grade = Grade(goal=mark, process=mark, attempt=attempt, confidence=confidence)
+    grade = Grade(attempt=attempt, confidence=confidence)
     return replace(
         trial(planned(case, suite="q"), Verdict.PASSED if mark else Verdict.FAILED),
         answer=AnswerOutcome(attempt=attempt, confidence=confidence),
@@ -375,7 +375,7 @@ JUNK = [
 
 
 @pytest.mark.parametrize("junk", JUNK)
-def test_junk_is_no_report(tmp_path: Path, junk: object) -> None:
+def test_invalid_file_is_not_a_report(tmp_path: Path, junk: object) -> None:
     """The message says which file; the caller needs to catch one kind of error."""
     path = tmp_path / "junk.json"
     path.write_bytes(junk if isinstance(junk, bytes) else json.dumps(junk).encode())

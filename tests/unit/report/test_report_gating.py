@@ -18,6 +18,7 @@ from pytest_crmeval.domain.usage import Bill
 from pytest_crmeval.report import files as reports
 from pytest_crmeval.report.gate import COUNTS, MONEY, Gate, concerned, has_unjudged_oracle
 from pytest_crmeval.report.gating import judge
+from pytest_crmeval.report.numbers import beside
 from pytest_crmeval.report.paired import bonett_price
 from pytest_crmeval.report.report import Report, SubjectSummary
 from pytest_crmeval.report.ruling import Ruling
@@ -88,7 +89,7 @@ def test_a_ruling_shows_the_value() -> None:
     """Also when the gate holds: how much room is left is worth knowing."""
     ruling = ruled("crm.pass_rate >= 0.60", report(crm(passed=2, failed=1)))
 
-    assert ("crm.pass_rate >= 0.60", True, "pass_rate is 0.666667") == (ruling.gate, ruling.holds, ruling.explanation)
+    assert ("crm.pass_rate >= 0.60", True, "pass_rate is 0.667") == (ruling.gate, ruling.holds, ruling.explanation)
 
 
 def test_a_pass_rate_just_at_the_bound_holds() -> None:
@@ -162,21 +163,21 @@ def costs(text: str, *bills: Bill | None, passed: int = 4) -> tuple[bool, str]:
     return ruling.holds, ruling.explanation
 
 
-def test_money_can_be_gated() -> None:
+def test_gate_on_cost_adds_up_the_subjects() -> None:
     """In dollars, of all subjects together; to the cent, whatever binary fractions add up to."""
-    assert (True, "cost is 0.3") == costs("crm.cost <= 0.30", Bill(cost=0.1), Bill(cost=0.2))
-    assert (False, "cost is 5.01") == costs("crm.cost <= 5.00", Bill(cost=5.01))
+    assert (True, "cost is $0.30") == costs("crm.cost <= 0.30", Bill(cost=0.1), Bill(cost=0.2))
+    assert (False, "cost is $5.01") == costs("crm.cost <= 5.00", Bill(cost=5.01))
 
 
-def test_what_a_passed_case_costs_can_be_gated() -> None:
-    """Failed ones have to be paid, too: six dollars for four cases."""
-    assert (True, "cost_per_pass is 1.5") == costs("crm.cost_per_pass < 2", Bill(cost=6.0))
+def test_gate_on_cost_per_pass_includes_failed_trials() -> None:
+    """Six dollars for four passed cases."""
+    assert (True, "cost_per_pass is $1.50") == costs("crm.cost_per_pass < 2", Bill(cost=6.0))
 
 
-def test_who_asks_no_model_costs_nothing() -> None:
-    """And does not make the price of others unknown."""
-    assert (True, "cost is 0") == costs("crm.cost == 0", None)
-    assert (True, "cost is 0.5") == costs("crm.cost < 1", None, Bill(cost=0.5))
+def test_agent_without_a_model_costs_nothing() -> None:
+    """It does not make the cost of other agents unknown."""
+    assert (True, "cost is $0.00") == costs("crm.cost == 0", None)
+    assert (True, "cost is $0.50") == costs("crm.cost < 1", None, Bill(cost=0.5))
 
 
 @pytest.mark.parametrize("metric", ["cost", "cost_per_pass"])
@@ -271,7 +272,7 @@ def test_what_a_kind_counts_can_be_gated() -> None:
     assert not ruled("checkpoints.pass@1 >= 0.51", found).holds
 
 
-def test_what_nobody_has_is_a_breach() -> None:
+def test_missing_metric_is_a_breach() -> None:
     """There is no pass@5 of cases that are tried once."""
     assert "crm has no pass@5" == ruled("crm.pass@5 >= 0.1", of(*played(3, 0))).explanation
 
@@ -298,7 +299,7 @@ def test_a_gate_may_want_to_be_sure(passing: int, *, holds: bool) -> None:
 
     assert holds == ruling.holds
     assert pytest.approx(low - 0.6) == ruling.margin
-    assert f"and at least {low:.6g} with 0.95 confidence" in ruling.explanation
+    assert f"and at least {low:.3f} with 95 % confidence" in ruling.explanation
 
 
 def test_who_is_not_sure_enough_learns_how_many_cases_it_takes() -> None:
@@ -373,7 +374,7 @@ def test_a_gate_on_the_baseline_looks_at_the_cases_that_both_have() -> None:
     ruling = ruled("crm.pass_rate >= baseline", after, before)
     assert not ruling.holds
     assert pytest.approx(-0.01) == ruling.margin
-    assert ruling.explanation.startswith("pass_rate is 0.59 and was 0.6, over 100 cases that both runs have; an ")
+    assert ruling.explanation.startswith("pass_rate is 0.590 and was 0.600, over 100 cases that both runs have; an ")
 
 
 def test_what_has_changed_is_not_compared() -> None:
@@ -396,7 +397,7 @@ def test_a_baseline_of_others_says_whom_it_has(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["crm.pass_rate >= baseline", "crm.pass_rate not worse than baseline"])
-def test_who_is_not_in_the_baseline_is_named(text: str) -> None:
+def test_subject_missing_in_the_baseline_is_named(text: str) -> None:
     """Of two agents only the one that the baseline has is compared with it."""
     ruling = ruled(text, of(*played(8, 0, "new"), *played(8, 0, "old")), of(*played(8, 0, "old")))
 
@@ -453,7 +454,7 @@ def test_a_gate_with_an_offset_says_how_often_it_fires_by_chance() -> None:
     verdicts = [(FAILED, PASSED)] * 10 + [(PASSED, FAILED)] * 10 + [(PASSED, PASSED)] * 80
     before, after = (of(*(trial(planned(str(n)), pair[side]) for n, pair in enumerate(verdicts))) for side in (0, 1))
     told = ruled(text, after, replace(before, run={**before.run, "id": "before"})).explanation
-    shown = re.search(r"an unchanged agent breaches this gate in (\d+)% of runs with 100 cases", told)
+    shown = re.search(r"an unchanged agent breaches this gate in (\d+) % of runs with 100 cases", told)
     assert shown
 
     draw = Random(20261118)  # noqa: S311 (a simulation)
@@ -544,7 +545,7 @@ def renumbered(trials: Sequence[Trial], first: int) -> list[Trial]:
     return [trial(planned(str(n)), each.verdict) for n, each in enumerate(trials, start=first)]
 
 
-def test_who_is_better_is_not_worse() -> None:
+def test_better_agent_is_not_worse() -> None:
     """However significant it is."""
     after, before = lost(20)
 
@@ -676,3 +677,23 @@ def test_an_oracle_that_fails_unjudged_is_not_forgiven() -> None:
     assert has_unjudged_oracle(judged("crm[mine].pass_rate >= 0.6"))
     assert not has_unjudged_oracle(judged("crm[*].pass_rate >= 0.6"))
     assert not has_unjudged_oracle(of(*played(1, 0, "oracle")))
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "bound", "shown"),
+    [
+        pytest.param("pass_rate", 2 / 3, 0.6, "0.667", id="as in tables"),
+        pytest.param("pass_rate", 1.0, 0.6, "1.000", id="with all decimals"),
+        pytest.param("pass_rate", 0.5996, 0.6, "0.5996", id="rounded, it would look like the bound"),
+        pytest.param("pass_rate", 0.6, 0.6, "0.600", id="equal to the bound"),
+        pytest.param("failed", 1200, 0, "1,200", id="a count"),
+        pytest.param("latency_p95", 2.04, 2.0, "2.04 s", id="a duration close to the bound"),
+        pytest.param("latency_p95", 0.25, 2.0, "250 ms", id="a short duration"),
+        pytest.param("cost", 0.5, 5.0, "$0.50", id="money"),
+    ],
+)
+def test_value_next_to_its_bound_has_the_format_of_tables_but_never_looks_equal(
+    metric: str, value: float, bound: float, shown: str
+) -> None:
+    """A breached gate that shows 0.600 for >= 0.60 would be a riddle."""
+    assert shown == beside(metric, value, bound)

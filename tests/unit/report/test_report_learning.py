@@ -106,8 +106,8 @@ def test_another_run_may_be_gone_on_with(tmp_path: Path) -> None:
     ("learning_from", "spec", "told"),
     [
         ("nowhere", "atlas", "has no run with this id"),
-        ("earlier", "atlas", "no agent learnt in this run"),
-        ("", "atlas?learning=frozen", "nothing that could be frozen"),
+        ("earlier", "atlas", "no agent learned in this run"),
+        ("", "atlas?learning=frozen", "no playbook to freeze"),
     ],
 )
 def test_what_nobody_has_learnt_can_not_be_begun_with(tmp_path: Path, learning_from: str, spec: str, told: str) -> None:

@@ -90,7 +90,7 @@ def test_these_fit_together(tmp_path: Path, runs: list[tuple[list[Trial], Facts]
         pytest.param(
             [(ONE, part()), ([trial("one", Verdict.FAILED)], part())],
             "outcome",
-            f"{TEST}[oracle-one] has different results in two runs: passed in a, failed in b",
+            f"{TEST}[oracle-one] was played in two runs: passed in a, failed in b",
             id="outcome",
         ),
         pytest.param(

@@ -11,7 +11,7 @@ import pytest
 from pytest_crmeval.agents.playbook import Playbook
 from pytest_crmeval.domain.answers import AnswerOutcome
 from pytest_crmeval.domain.file_outcome import FileOutcome
-from pytest_crmeval.domain.judgement import Grade, Judgement
+from pytest_crmeval.domain.judgement import Grade, Judgement, LabelAgreement, Statement, StatementAnswer
 from pytest_crmeval.domain.learning import Lesson, PlaybookEntry, Reward, RewardOpinion
 from pytest_crmeval.domain.score import Score
 from pytest_crmeval.domain.trial import Labels, PlannedCase, Trial, TurnOutcome
@@ -19,7 +19,7 @@ from pytest_crmeval.domain.usage import Bill, Usage
 from pytest_crmeval.journal.checkpoints import CheckpointFigures, PassAt, Solved
 from pytest_crmeval.journal.figures import Figure
 from pytest_crmeval.report.comparison import CaseChange, Comparison, Contrast
-from pytest_crmeval.report.judge_agreement import Agreement
+from pytest_crmeval.report.judge_figures import JudgeFigures
 from pytest_crmeval.report.learning_curve import Learning, PlaybookEffect, Share
 from pytest_crmeval.report.metrics import Group, Metrics
 from pytest_crmeval.report.outliers import Outlier, Reason
@@ -56,9 +56,12 @@ STRUCTS = {
     "$defs/changes/items": CaseChange,
     "$defs/bill": Bill,
     "$defs/bill/properties/usage": Usage,
-    "$defs/judge": Agreement,
+    "$defs/judge": JudgeFigures,
+    "$defs/label_agreement": LabelAgreement,
     "$defs/judgement": Judgement,
     "$defs/judgement/properties/grades/items": Grade,
+    "$defs/judgement/properties/grades/items/properties/answers/items": StatementAnswer,
+    "$defs/judgement/properties/statements/items": Statement,
     "$defs/metrics": Metrics,
     "$defs/case_groups/additionalProperties": Group,
 }

@@ -86,7 +86,7 @@ def test_a_report_alone_does_not_say_that_a_learner_played_out_of_order(tmp_path
         ("mine.json", '{"schema": "crmeval.report/2", "run": {"id": "mine"}}', "not a report (crmeval.report/1)"),
     ],
 )
-def test_what_is_no_run_is_refused(tmp_path: Path, name: str, content: str, why: str) -> None:
+def test_invalid_run_is_refused(tmp_path: Path, name: str, content: str, why: str) -> None:
     """With its name."""
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)

@@ -9,7 +9,7 @@ from pytest_crmeval.domain.judgement import Grade, Judgement
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
 from pytest_crmeval.domain.usage import Bill, Usage
-from pytest_crmeval.report.judge_agreement import agreement_of
+from pytest_crmeval.report.judge_figures import judge_figures
 from pytest_crmeval.report.metrics import breakdown_of, metrics_of
 from pytest_crmeval.report.outliers import reasons_of, slowest
 from pytest_crmeval.report.report import Report, SubjectSummary, pooled, summary_of
@@ -141,7 +141,7 @@ def test_subjects_are_pooled_by_their_counts() -> None:
     assert 0.9 == both.pass_rate
 
 
-def test_a_report_knows_its_suites() -> None:
+def test_report_lists_its_suites() -> None:
     """By name, all subjects together; what was not run is None."""
     a = SubjectSummary(suite="crm", subject="a", passed=1)
     b = SubjectSummary(suite="crm", subject="b", failed=1)
@@ -171,7 +171,7 @@ def test_the_document(snapshot: SnapshotAssertion) -> None:
 
 USAGE = Usage(input=900, cached=400, cache_written=100, output=100, reasoning=40, calls=3, retries=1)
 BILL = Bill(usage=USAGE, cost=0.5)
-OPINION = Judgement(grades=(Grade(goal=1.0, process=1.0),), bill=Bill(usage=Usage(input=50, calls=1), cost=0.125))
+OPINION = Judgement(grades=(Grade(reason="fine"),), bill=Bill(usage=Usage(input=50, calls=1), cost=0.125))
 PAID = [
     replace(trial("one"), bill=BILL, judgement=OPINION),
     replace(trial("two", Verdict.FAILED), bill=BILL, notes=("no temperature", "no temperature")),
@@ -187,7 +187,7 @@ def test_bills_are_summed_up() -> None:
     assert summary.bill is not None
     assert (USAGE + USAGE + USAGE, 1.5) == (summary.bill.usage, summary.cost)
     assert 1 == summary.replayed
-    assert agreement_of(PAID) == summary.judge
+    assert judge_figures(PAID) == summary.judge
 
 
 def test_what_a_trial_and_what_a_pass_costs() -> None:

@@ -103,7 +103,7 @@ def test_each_file_once_however_it_is_found(tree: Tree) -> None:
     assert [("checkpoint-1", "a"), ("checkpoint-1", "deep/er/b"), (root.name, "c")] == told(refs)
 
 
-def test_what_is_no_solution_file_is_passed_over(tree: Tree) -> None:
+def test_files_that_are_not_solution_files_are_skipped(tree: Tree) -> None:
     """Other endings, and what is hidden."""
     root = tree("checkpoint-1/a.JSONL", "checkpoint-1/b.json", "checkpoint-1/.c.jsonl", ".ipynb_checkpoints/d.jsonl")
 
@@ -262,7 +262,7 @@ def test_a_file_that_changes_is_noticed(tree: Tree) -> None:
     with pytest.raises(DatasetError, match="the file was changed"):
         ref.read()
     ref.path.unlink()
-    with pytest.raises(DatasetError, match="No such file or directory, while it was being judged"):
+    with pytest.raises(DatasetError, match="No such file or directory, while it was being read"):
         ref.read()
 
 

@@ -186,7 +186,7 @@ def test_a_table_that_is_none(tmp_path: Path) -> None:
         ({"official_tests": []}, "p.jsonl:1: id: there is neither id, nor contest_id and index"),
     ],
 )
-def test_what_is_no_problem_is_refused(tmp_path: Path, record: dict[str, Any], message: str) -> None:
+def test_invalid_problem_is_refused(tmp_path: Path, record: dict[str, Any], message: str) -> None:
     """With file, line and field."""
     assert told(lines(tmp_path / "p.jsonl", record)).startswith(message)
 

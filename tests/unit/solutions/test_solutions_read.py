@@ -75,6 +75,7 @@ def test_a_program(tmp_path: Path, record: dict[str, Any], problem: str, source:
         ({"id": " ", "code": "print(1)"}, Defect.NO_ID),
         ({"contest_id": 1, "code": "print(1)"}, Defect.NO_ID),
         ({"id": "a"}, Defect.NO_CODE),
+        ({"id": "a", "code": ""}, Defect.NO_CODE),
         ({"id": "a", "raw_response": "No idea."}, Defect.NO_CODE),
         ({"id": "a", "raw_response": "```python\nprint("}, Defect.TRUNCATED),
         ({"id": "a", "code": "So:\n```python\nprint(", "raw_response": "So:\n```python\nprint("}, Defect.TRUNCATED),

@@ -262,10 +262,14 @@
         })))));
 
   const judgeOf = (judge) =>
-    make("div", { class: "wrong" }, make("h4", {}, `Judge${judge.value === undefined ? "" : ` ${fixed(judge.value, 3)}: ${judge.passed ? "passes" : "does not pass"}`}${judge.cached ? " (cached)" : ""}`),
+    make("div", { class: "wrong" }, make("h4", {}, `Judge${judge.cached ? " (cached)" : ""}`),
       judge.trouble ? make("p", { class: "opinion" }, `Not graded: ${judge.trouble}`) : null,
+      judge.restriction ? make("p", { class: "opinion" }, `Only reported, because ${judge.restriction}`) : null,
+      judge.statements.map((each) => make("div", { class: "opinion" },
+        make("small", {}, `turn ${each.turn}: ${each.reason === undefined ? "not false" : "false"}`),
+        make("div", { class: "text" }, each.reason ? `${each.quote}: ${each.reason}` : each.quote))),
       judge.grades.map((grade) => make("div", { class: "opinion" },
-        make("small", {}, grade.attempt ? grade.attempt.replaceAll("_", " ") : `goal ${fixed(grade.goal, 2)}, process ${fixed(grade.process, 2)}`),
+        make("small", {}, (grade.attempt || "no outcome").replaceAll("_", " ")),
         make("div", { class: "text" }, grade.reason || "(no reason given)"))));
 
   const counted = (found) => Object.entries(found || {}).map(([name, count]) => `${name.replaceAll("_", " ")} ${count}`).join(", ");
@@ -275,7 +279,7 @@
     lines.filter(([, value]) => value).map(([name, value]) => make("div", { class: "opinion" }, make("small", {}, name), make("div", { class: "text" }, value))));
 
   const solutionsOf = (found) => block("Solutions", [
-    ["verdicts", counted(found.verdicts)], ["ungradable lines", counted(found.ungradable)], ["not judged in time", found.missing],
+    ["verdicts", counted(found.verdicts)], ["ungradable lines", counted(found.ungradable)], ["not graded in time", found.missing],
     ["reused from", found.reused_from && `${found.reused_from} (${found.reused})`], ["all verdicts", found.results && linkTo(found.results)],
   ]);
 

@@ -1,5 +1,7 @@
 """The fork server: it is isolated once, has its template forked for every run, watches the run, and clears up."""
 
+import json
+import marshal
 import os
 import resource
 import select
@@ -63,20 +65,20 @@ class ForkServer:
         """Run what is requested, until the client is gone."""
         with suppress(ClientGone, TemplateLost, ConnectionError):
             while True:
-                message, descriptors = receive(self.control)
-                if message is None:
+                packet, descriptors = receive(self.control)
+                if not packet:
                     return
-                self._run(RunRequest(*message), descriptors)
+                self._run(RunRequest(*marshal.loads(packet)), descriptors)  # noqa: S302 (from our own client)
 
     def _run(self, request: RunRequest, descriptors: Sequence[int]) -> None:
         """Run something once, and answer."""
-        start, child = time.monotonic(), 0
+        start = time.monotonic()
         try:
-            child = self._begun(request, descriptors)
+            self._begin(request, descriptors)
         except OSError as error:
-            result = RunResult(trouble=f"{type(error).__name__}: {error}")
+            child, result = 0, RunResult(trouble=f"{type(error).__name__}: {error}")
         else:
-            result = self._watched(child, start, request)
+            child, result = self._watched(start, request)
         for descriptor in descriptors:
             os.close(descriptor)
         # All other programs are refused to start a process.
@@ -88,8 +90,8 @@ class ForkServer:
         if has_processes:
             self.template.restart()
 
-    def _begun(self, request: RunRequest, descriptors: Sequence[int]) -> int:
-        """Write the files of a run, and begin it; return its pid."""
+    def _begin(self, request: RunRequest, descriptors: Sequence[int]) -> None:
+        """Write the files of a run, and begin it."""
         program, stdin, stdout, stderr, *files = descriptors
         for name, descriptor in zip(request.files, files, strict=True):
             _write(name, descriptor)
@@ -105,7 +107,7 @@ class ForkServer:
         opened = os.open(request.args[0], os.O_RDONLY | os.O_CLOEXEC) if request.kind == RUNTIME else program
         try:
             asked = (request.kind, executable, words, list(_limits(request)), size)
-            return self.template.begin(asked, [opened, stdin, stdout, stderr])
+            self.template.begin(asked, [stdin, stdout, stderr, opened])
         finally:
             if opened != program:
                 os.close(opened)
@@ -121,18 +123,20 @@ class ForkServer:
 
     def _answer(self, result: RunResult, wanted: Sequence[str]) -> None:
         found = dict(self._found(wanted))
-        send(self.control, result._replace(found=list(found)) if found else result, list(found.values()))
+        answer = result._replace(found=list(found)) if found else result
+        send(self.control, json.dumps(answer).encode(), list(found.values()))
         for descriptor in found.values():
             os.close(descriptor)
 
-    def _watched(self, child: int, start: float, request: RunRequest) -> RunResult:
-        cut = self._watch(child, start, request)
-        status, cpu_seconds, memory_bytes = self.template.received()
+    def _watched(self, start: float, request: RunRequest) -> tuple[int, RunResult]:
+        """Wait until the program has ended; return its pid and how it ended."""
+        child, cut = self._watch(start, request)
+        status, cpu_seconds, memory_bytes = self.template.ended()
         trouble = b""
         if status:
             with suppress(BlockingIOError):  # the program itself has failed
                 trouble = os.read(self.report, _TROUBLE_BYTES)
-        return RunResult(
+        return child, RunResult(
             trouble=trouble.decode(errors="replace"),
             status=status,
             cut=cut,
@@ -141,29 +145,32 @@ class ForkServer:
             memory_bytes=memory_bytes,
         )
 
-    def _watch(self, child: int, start: float, request: RunRequest) -> str:
-        """Wait until the program has ended, and end it where it must be; return why."""
+    def _watch(self, start: float, request: RunRequest) -> tuple[int, str]:
+        """Wait until the program has ended, and end it where it must be; return its pid, and why it was ended."""
         poller = select.poll()
         poller.register(self.control, select.POLLIN)
         poller.register(self.template.control, select.POLLIN)
         wait = min(request.cpu_seconds / _CORES, request.wall_seconds)
         looks = self.isolation.counted or request.kind == RUNTIME
-        reason = ""
-        while True:
-            # A program that was killed is waited for, however long the template takes, until the client is gone.
-            heard = poller.poll(None if reason else ceil(1000 * (min(wait, _COUNTING) if looks else wait)))
-            if any(descriptor == self.control.fileno() for descriptor, _ in heard):
-                _kill(child)
-                raise ClientGone
-            if heard:
-                return reason
+        child, reason = 0, ""
+        # A program that was killed is waited for, however long the template takes, until the client is gone.
+        while not (heard := poller.poll(None if reason else ceil(1000 * (min(wait, _COUNTING) if looks else wait)))):
+            child = child or self.template.begun()
             spare = request.cpu_seconds - _cpu_seconds(child)
             left = request.wall_seconds - (time.monotonic() - start)
             if left <= 0:
                 left += _queued_seconds(child)
             if reason := self._reason(spare, left) or _too_large(child, request):
+                if not child:
+                    raise TemplateLost
                 _kill(child)
             wait = min(max(spare / _CORES, _SHORTEST_LOOK), left)
+        child = child or self.template.begun()
+        if any(descriptor == self.control.fileno() for descriptor, _ in heard):
+            if child:
+                _kill(child)
+            raise ClientGone
+        return child, reason
 
     def _reason(self, spare: float, left: float) -> str:
         if spare < 0:
@@ -236,7 +243,9 @@ def _too_large(child: int, request: RunRequest) -> str:
 
 
 def _cpu_seconds(child: int) -> float:
-    """Return what a process has used so far, with all its threads; 0 if it has ended."""
+    """Return what a process has used so far, with all its threads; 0 if it has ended, or has not begun."""
+    if not child:
+        return 0.0
     try:
         return time.clock_gettime((~child << 3) | 2)
     except OSError:

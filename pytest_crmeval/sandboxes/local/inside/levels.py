@@ -20,6 +20,7 @@ from pytest_crmeval.sandboxes.local.inside.messages import (
     SECCOMP,
 )
 from pytest_crmeval.sandboxes.local.inside.seccomp import Filter
+from pytest_crmeval.sandboxes.local.inside.template import TEMPLATE
 
 _NEW = kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS
 FOLDERS = ("box", "tmp")
@@ -156,11 +157,13 @@ def _filters_if_known() -> Mapping[str, Filter]:
 
 def _filters(*, reads_only: bool) -> Mapping[str, Filter]:
     machine = this_machine()
+    template = Filter(machine=machine, compiles=True, any_pid=True)
     return {
-        PYTHON: Filter(machine=machine, reads_only=reads_only),
-        BINARY: Filter(machine=machine, executes=True, reads_only=reads_only),
-        RUNTIME: Filter(machine=machine, executes=True, reads_only=reads_only),
-        COMPILER: Filter(machine=machine, compiles=True),
+        TEMPLATE: template,
+        PYTHON: Filter(machine=machine, reads_only=reads_only, inherited=template),
+        BINARY: Filter(machine=machine, executes=True, reads_only=reads_only, inherited=template),
+        RUNTIME: Filter(machine=machine, executes=True, reads_only=reads_only, inherited=template),
+        COMPILER: Filter(machine=machine, compiles=True, inherited=template),
     }
 
 

@@ -1,10 +1,13 @@
-"""The request to a fork server and its answer: one packet each, with open files."""
+"""The request to a fork server and its answer: one packet each, with open files.
+
+A request is marshalled, which is quick. An answer is JSON: it comes from inside the sandbox, and nothing in it can harm
+the client.
+"""
 
 import array
-import json
 import socket
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 NAMESPACES, LANDLOCK, SECCOMP, RLIMITS = "namespaces", "landlock", "seccomp", "rlimits"
 PYTHON, BINARY, RUNTIME, COMPILER = "python", "binary", "runtime", "compiler"
@@ -46,18 +49,18 @@ class RunResult(NamedTuple):
     found: Sequence[str] = ()
 
 
-def send(control: socket.socket, message: object, descriptors: Sequence[int] = ()) -> None:
+def send(control: socket.socket, packet: bytes, descriptors: Sequence[int] = ()) -> None:
     """Send a packet."""
     rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
-    control.sendmsg([json.dumps(message).encode()], rights)
+    control.sendmsg([packet], rights)
 
 
-def receive(control: socket.socket) -> tuple[Any, list[int]]:
-    """Wait for a packet; None when the other side is gone."""
+def receive(control: socket.socket) -> tuple[bytes, list[int]]:
+    """Wait for a packet; an empty one when the other side is gone."""
     # Not recv_fds: it forgets its flags, and a process that another thread starts would inherit the files.
     room = socket.CMSG_LEN(MAX_FILES * 4)
-    data, beside, *_ = control.recvmsg(_MAX_PACKET, room, socket.MSG_CMSG_CLOEXEC)
+    packet, beside, *_ = control.recvmsg(_MAX_PACKET, room, socket.MSG_CMSG_CLOEXEC)
     descriptors = array.array("i")
     for _level, _kind, content in beside:
         descriptors.frombytes(content[: len(content) - len(content) % descriptors.itemsize])
-    return (json.loads(data) if data else None), list(descriptors)
+    return packet, list(descriptors)

@@ -51,6 +51,10 @@ class Filter:
     """Becomes the program that is open at a descriptor; nothing that has a path."""
     reads_only: bool = False
     """Changes no file by its path: for levels that have no other way to protect those of the user."""
+    any_pid: bool = False
+    """Holds for a process and for all that it forks: nothing is decided by the pid."""
+    inherited: "Filter | None" = None
+    """The filter that holds already: what it decides is left to it, and the kernel has less to compile for each run."""
 
     def of(self, pid: int) -> bytes:
         """Return the instructions for the process ``pid``, which may signal itself and no other process."""
@@ -81,7 +85,7 @@ class Filter:
 
     def _spans(self) -> Sequence[_Span]:
         """Return what is done about which calls: the number of the first of them, and instructions to the end."""
-        decided = self._decided()
+        decided = self.decided()
         spans: list[_Span] = []
         for number in range(FIRST_UNKNOWN + 1):
             decision = decided.get(number, _ALLOWED)
@@ -89,7 +93,12 @@ class Filter:
                 spans.append((number, decision))
         return spans
 
-    def _decided(self) -> Mapping[int, _Decision]:
+    def decided(self) -> Mapping[int, _Decision]:
+        """Return what is done about each call that is not simply allowed, or left to the inherited filter."""
+        left_out = self.inherited.decided() if self.inherited else {}
+        return {number: decision for number, decision in self._all().items() if left_out.get(number) != decision}
+
+    def _all(self) -> Mapping[int, _Decision]:
         numbers = self.machine.numbers
         return {
             **{numbers[name]: checks for name, checks in self._by_arguments().items() if name in numbers},
@@ -110,9 +119,9 @@ class Filter:
         pairs = (_SOCK_STREAM, _SOCK_SEQPACKET) if self.compiles else (_SOCK_STREAM,)
         checks = {
             "socketpair": (*_only(0, _AF_UNIX), *_masked(1, _SOCK_KINDS, *pairs)),
-            "prlimit64": _only(0, 0, _OWN_PID),
             "ioctl": _none_of(1, *_TERMINAL_AND_OWNER),
             "fcntl": _none_of(1, _F_SETOWN, _F_SETSIG, _F_SETOWN_EX),
+            **({} if self.any_pid else {"prlimit64": _only(0, 0, _OWN_PID)}),
             **({"clone": _no_bit(0, _CLONE_NAMESPACES)} if self.compiles else self._programs_checks()),
         }
         return {name: (*instructions, *_ALLOWED) for name, instructions in checks.items()}

@@ -1,5 +1,6 @@
 """The supervisor: it starts a fork server, waits outside until the fork server is over, and leaves nothing behind."""
 
+import json
 import os
 import signal
 import socket
@@ -12,7 +13,7 @@ from typing import Any
 from pytest_crmeval.sandboxes.local.inside import cleaning, kernel, levels
 from pytest_crmeval.sandboxes.local.inside.fork_server import ForkServer
 from pytest_crmeval.sandboxes.local.inside.messages import send
-from pytest_crmeval.sandboxes.local.inside.template import KEPT, REPORT
+from pytest_crmeval.sandboxes.local.inside.template import KEPT, PIDS, REPORT
 from pytest_crmeval.sandboxes.local.inside.template_process import TemplateProcess
 
 
@@ -23,7 +24,7 @@ def supervise(control: socket.socket, isolation_request: Mapping[str, Any]) -> N
     try:
         outer = levels.leave(asked)
     except OSError as error:
-        send(control, {"failed": str(error)})
+        _say(control, failed=str(error))
         return
     if fork_server := os.fork():
         control.close()
@@ -38,19 +39,29 @@ def _serve(control: socket.socket, isolation_request: levels.IsolationRequest, o
     try:
         isolation = levels.enter(isolation_request, outer)
     except OSError as error:
-        send(control, {"failed": str(error)})
+        _say(control, failed=str(error))
         return
     _hold_library(isolation, isolation_request.library)
     os.environ["TMPDIR"] = isolation.folders[1]
     os.chdir(isolation.box)
-    report, writing = os.pipe()
-    os.set_blocking(report, False)
-    os.dup2(writing, REPORT)
-    os.close(writing)
+    report, pids = _pipe(REPORT), _pipe(PIDS)
     filters = {kind: (made.packed, made.pids) for kind, made in isolation.filters.items()}
-    template = TemplateProcess({"box": isolation.box, "packages": isolation_request.packages, "filters": filters})
-    send(control, {"ready": True})
+    template = TemplateProcess({"box": isolation.box, "packages": isolation_request.packages, "filters": filters}, pids)
+    _say(control, ready=True)
     ForkServer(control=control, isolation=isolation, template=template, report=report).serve()
+
+
+def _say(control: socket.socket, **message: object) -> None:
+    send(control, json.dumps(message).encode())
+
+
+def _pipe(number: int) -> int:
+    """Make a pipe that the template writes to by this number; return its other end, where reading does not wait."""
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    os.dup2(writing, number)
+    os.close(writing)
+    return reading
 
 
 def _hold_library(isolation: levels.Isolation, library: str) -> None:

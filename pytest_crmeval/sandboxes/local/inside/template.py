@@ -22,13 +22,18 @@ from pytest_crmeval.sandboxes.local.inside.python_program import make_ready, run
 if TYPE_CHECKING:
     from socket import socket
 
+TEMPLATE = "template"
+"""The kind of the filter that the template itself has."""
 REPORT = 100
 """Descriptor where a fork reports what keeps it from its program."""
 KEPT = 101
 """Descriptor that stays open: the library, or an executable file until it is executed."""
+PIDS = 102
+"""Descriptor where the template writes the pid of each fork: a pipe, which the fork server reads only if it must."""
+PID_BYTES = 4
 Request = tuple[str, str | int | None, list[str], list[tuple[int, tuple[int, int]]], int]
 """One run: which filter; what is executed, a path or KEPT, or None for a program in Python; its arguments; its limits;
-and the size of its text. Program, stdin, stdout and stderr come as open files."""
+and the size of its text. Stdin, stdout, stderr and program come as open files, in this order."""
 WARM = [
     "abc", "bisect", "collections", "collections.abc", "contextlib", "copy", "enum", "functools", "heapq", "io",
     "itertools", "math", "operator", "os", "re", "string", "struct", "time", "types", "typing", "encodings.ascii",
@@ -36,14 +41,13 @@ WARM = [
 ]  # fmt: skip
 """Modules that programs import often: loaded once, and not again for each run. Large ones that few programs import, as
 dataclasses, would make every fork slower."""
-_MAX_PACKET = 1 << 20
+_MAX_PACKET = 96 * 1024
+"""More than a fork server takes for a request itself, and not so much that it would be mapped for each one."""
 _MAX_RIGHTS = 64
-_CLOSE_ON_EXEC = 0x4000_0000
-"""``socket.MSG_CMSG_CLOEXEC``; the module ``socket`` would load much that programs seldom need."""
 _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 4, 22, 2
 
 _prctl = ctypes.CDLL(None, use_errno=True).prctl
-_prctl.argtypes = (ctypes.c_int, *[ctypes.c_ulong] * 4)
+_Arguments = tuple[ctypes.c_int, ctypes.c_ulong, ctypes.c_ulong, ctypes.c_ulong, ctypes.c_ulong]
 
 
 class _Instructions(ctypes.Structure):
@@ -59,38 +63,43 @@ class _Filter:
         buffer = ctypes.create_string_buffer(instructions, len(instructions))
         self._words = memoryview(buffer).cast("B").cast("I")
         self._pids = [2 * place + 1 for place in pids]
-        self._program = _Instructions(len(instructions) // 8, ctypes.addressof(buffer))
-        self._address = ctypes.addressof(self._program)
+        program = _Instructions(len(instructions) // 8, ctypes.addressof(buffer))
+        # Converted already: a fork would have to copy what it needs for that.
+        self._arguments = _prctl_arguments(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(program))
+        self._kept = (buffer, program)
 
     def install(self) -> None:
         """Let the filter decide about each later call of this process, which may signal only itself."""
         pid = os.getpid()
         for place in self._pids:
             self._words[place] = pid
-        _control_process(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, self._address)
+        _control_process(self._arguments)
 
 
 def serve(control: "socket", settings: Mapping[str, Any]) -> None:
     """Fork for each request, until the fork server has gone."""
-    _control_process(_PR_SET_DUMPABLE, 0)
+    _control_process(_prctl_arguments(_PR_SET_DUMPABLE, 0))
     _warm_up(settings["packages"])
     filters = {kind: _Filter(*made) for kind, made in settings["filters"].items()}
     make_ready(settings["box"])
     os.set_inheritable(REPORT, False)  # noqa: FBT003 (it takes no keyword)
+    if TEMPLATE in filters:
+        filters[TEMPLATE].install()
+    os.closerange(0, 3)  # what is received is numbered from there: a fork finds its own files in their places
     control.send(marshal.dumps("ready"))
     while True:
-        packet, rights, _, _ = control.recvmsg(_MAX_PACKET, _MAX_RIGHTS, _CLOSE_ON_EXEC)
+        packet, rights, _, _ = control.recvmsg(_MAX_PACKET, _MAX_RIGHTS)
         if not packet:
             return
-        descriptors = memoryview(rights[0][2]).cast("i").tolist()
+        program = memoryview(rights[0][2]).cast("i")[3]
         child = os.fork()
         if child == 0:
-            _become_program(marshal.loads(packet), descriptors, filters)  # noqa: S302 (from the fork server)
-        for descriptor in descriptors:
-            os.close(descriptor)
-        control.send(marshal.dumps(child))
+            _become_program(marshal.loads(packet), program, filters)  # noqa: S302 (from the fork server)
+        os.write(PIDS, child.to_bytes(PID_BYTES, "little"))
         _, status, usage = os.wait4(child, 0)
         control.send(marshal.dumps((status, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)))
+        os.closerange(0, 3)
+        os.close(program)
 
 
 def _warm_up(packages: Sequence[str]) -> None:
@@ -105,23 +114,18 @@ def _warm_up(packages: Sequence[str]) -> None:
     os.environ.pop("LD_BIND_NOW", None)
 
 
-def _become_program(request: Request, descriptors: Sequence[int], filters: Mapping[str, _Filter]) -> NoReturn:
+def _become_program(request: Request, program: int, filters: Mapping[str, _Filter]) -> NoReturn:
     """Take from this process what the program must not have, and begin the program."""
     kind, executable, words, limits, size = request
-    program, stdin, stdout, stderr = descriptors
     try:
-        os.setsid()
-        os.dup2(stdin, 0)
-        os.dup2(stdout, 1)
-        os.dup2(stderr, 2)
-        source = os.pread(program, size, 0) if executable is None else b""
+        os.setsid()  # the leader of a session can't join the group of the template, to signal it
+        source = os.pread(program, size, 0)
         if executable == KEPT:
             os.dup2(program, KEPT, inheritable=False)
         os.closerange(3, REPORT)
         os.closerange(KEPT + 1, 1 << 16)
         for limit, value in limits:
             resource.setrlimit(limit, value)
-        _control_process(_PR_SET_DUMPABLE, 1)
         if kind in filters:
             filters[kind].install()
         if executable is not None:
@@ -136,7 +140,11 @@ def _become_program(request: Request, descriptors: Sequence[int], filters: Mappi
     run(source, words)
 
 
-def _control_process(option: int, first: int, second: int = 0) -> None:
-    if _prctl(option, first, second, 0, 0) < 0:
+def _prctl_arguments(option: int, first: int, second: int = 0) -> _Arguments:
+    return ctypes.c_int(option), ctypes.c_ulong(first), ctypes.c_ulong(second), ctypes.c_ulong(0), ctypes.c_ulong(0)
+
+
+def _control_process(arguments: _Arguments) -> None:
+    if _prctl(*arguments) < 0:
         number = ctypes.get_errno()
-        raise OSError(number, f"prctl {option}: {os.strerror(number)}")
+        raise OSError(number, f"prctl {arguments[0].value}: {os.strerror(number)}")

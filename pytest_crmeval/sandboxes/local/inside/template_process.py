@@ -11,9 +11,10 @@ from importlib.machinery import SourceFileLoader
 from typing import Any, NoReturn
 
 from pytest_crmeval.sandboxes.local.inside import python_program, template
-from pytest_crmeval.sandboxes.local.inside.template import REPORT, Request
+from pytest_crmeval.sandboxes.local.inside.template import PID_BYTES, REPORT, Request
 
 _MAX_PACKET = 1 << 20
+_MAX_ANSWER = 256
 _STARTER = f"""
 import _socket, marshal, sys, types
 control = _socket.socket(fileno=int(sys.argv[1]))
@@ -39,25 +40,37 @@ class TemplateLost(Exception):  # noqa: N818 (it ends the fork server, which is 
 class TemplateProcess:
     """The template of one fork server."""
 
-    def __init__(self, settings: dict[str, Any]) -> None:
+    def __init__(self, settings: dict[str, Any], pids: int) -> None:
         self._settings = settings
+        self._pids = pids
         self._executes = os.access(sys.executable, os.X_OK)
         self._pid = 0
         self.control = self._started()
 
-    def begin(self, request: Request, descriptors: Sequence[int]) -> int:
-        """Have a program begun; return its pid."""
+    def begin(self, request: Request, descriptors: Sequence[int]) -> None:
+        """Have a program begun; stdin, stdout, stderr and the program are its open files."""
         try:
             socket.send_fds(self.control, [marshal.dumps(request)], descriptors)
-            return int(self.received())
-        except ConnectionError as error:  # also while it waits: a socket is reset if a message in it was never read
+        except ConnectionError as error:
             raise TemplateLost from error
 
-    def received(self) -> Any:  # noqa: ANN401 (as the template has sent it)
-        """Wait for a message; TemplateLost if there will be none."""
-        if packet := self.control.recv(_MAX_PACKET):
-            return marshal.loads(packet)  # noqa: S302 (programs can't write to this socket)
-        raise TemplateLost
+    def begun(self) -> int:
+        """Return the pid of the program, once for each; 0 if the template has not got so far."""
+        try:
+            return int.from_bytes(os.read(self._pids, PID_BYTES), "little")
+        except BlockingIOError:
+            return 0
+
+    def ended(self) -> tuple[int, float, int]:
+        """Wait for the end of the program; return its status, CPU time and memory. TemplateLost if there is no end."""
+        try:
+            packet = self.control.recv(_MAX_ANSWER)
+        except ConnectionError as error:  # a socket is reset if a message in it was never read
+            raise TemplateLost from error
+        if not packet:
+            raise TemplateLost
+        status, cpu_seconds, memory_bytes = marshal.loads(packet)  # noqa: S302 (programs can't write to this socket)
+        return status, cpu_seconds, memory_bytes
 
     def kill(self) -> None:
         """End it, whatever it does."""
@@ -75,13 +88,13 @@ class TemplateProcess:
             control = self._forked()
             with suppress(ConnectionError):  # it has ended, mostly without having read what was sent
                 control.send(marshal.dumps((_MODULES, self._settings)))
-                if control.recv(_MAX_PACKET):
+                if control.recv(_MAX_ANSWER):
                     return control
             control.close()
             os.waitpid(self._pid, 0)
             self._executes = False
         control = self._forked()
-        if control.recv(_MAX_PACKET):
+        if control.recv(_MAX_ANSWER):
             return control
         raise TemplateLost
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import msgspec
 
@@ -52,30 +52,21 @@ def published_row(line: bytes) -> Row | None:
     try:
         names = list(_OBJECT.decode(line))
         found = format_of(names)
-        # Their inputs have integers of any size, which only Python reads.
-        return None if found is None else _converted(line, found) if found is EvalPlusRow else _decoded(line, found)
+        if found is None:
+            return None
+        if found is EvalPlusRow:  # its inputs have integers of any size, which only Python reads
+            return msgspec.convert(json.loads(line), found)
+        row: Row = msgspec.json.decode(line, type=cast("type[Any]", found))
     except msgspec.ValidationError:
         raise
     except msgspec.DecodeError as error:
         # Only Python accepts NaN and infinities, which some tests have among their inputs.
-        columns = _python_json(line)
-        if (found := format_of(list(columns))) is None:
+        try:
+            columns = json.loads(line)
+        except ValueError:
+            columns = None
+        found = format_of(list(columns)) if isinstance(columns, dict) else None
+        if found is None:
             raise error from None
         return msgspec.convert(columns, found)
-
-
-def _python_json(line: bytes) -> dict[str, Any]:
-    try:
-        found = json.loads(line)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _converted(line: bytes, row: type[Row]) -> Row:
-    return msgspec.convert(json.loads(line), row)
-
-
-def _decoded(line: bytes, row: type[Any]) -> Row:
-    found: Row = msgspec.json.decode(line, type=row)
-    return found
+    return row

@@ -55,11 +55,14 @@ class CodeContestsRow(msgspec.Struct):
             *(self.private_tests or none).tests(TestKind.OFFICIAL),
             *(self.generated_tests or none).tests(TestKind.GENERATED),
         )
+        limit = self.time_limit
+        if isinstance(limit, Duration):
+            limit = (limit.seconds or 0) + (limit.nanos or 0) / 1e9
         problem = Problem(
             id=self.name,
             fingerprint="",
             tests=() if brief else hidden,
-            time_limit=self._seconds(),
+            time_limit=limit or SECONDS,
             memory_limit=self.memory_limit_bytes or round(MEGABYTES * MIB),
             input_file=_file(self.input_file),
             output_file=_file(self.output_file),
@@ -69,12 +72,6 @@ class CodeContestsRow(msgspec.Struct):
         )
         aliases = [f"{self.cf_contest_id}/{self.cf_index}"] if self.cf_contest_id and self.cf_index else []
         return Draft(problem=problem, aliases=aliases, examples=(self.public_tests or none).tests(TestKind.EXAMPLE))
-
-    def _seconds(self) -> float:
-        limit = self.time_limit
-        if isinstance(limit, Duration):
-            limit = (limit.seconds or 0) + (limit.nanos or 0) / 1e9
-        return limit or SECONDS
 
 
 def _file(name: str | None) -> str:

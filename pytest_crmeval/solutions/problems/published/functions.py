@@ -118,54 +118,22 @@ def _tuples(values: Any) -> Any:  # noqa: ANN401 (JSON)
     return tuple(map(_tuples, values)) if isinstance(values, list) else values
 
 
-def _each(arguments: list[Any]) -> list[Any]:
-    return [tuple(each) for each in arguments]
-
-
-def _inner(arguments: list[Any]) -> list[Any]:
-    return [[tuple(each) for each in inner] for inner in arguments]
-
-
-def _both(arguments: list[Any]) -> list[Any]:
-    return [tuple(map(tuple, inner)) for inner in arguments]
-
-
-def _first(arguments: list[Any]) -> list[Any]:
-    return [tuple(arguments[0]), *arguments[1:]]
-
-
-def _second(arguments: list[Any]) -> list[Any]:
-    return [arguments[0], tuple(arguments[1])]
-
-
-def _inner_of_first(arguments: list[Any]) -> list[Any]:
-    return [_each(arguments[0]), arguments[1]]
-
-
-def _mixed(arguments: list[Any]) -> list[Any]:
-    return [tuple(tuple(each) if isinstance(each, list) else each for each in arguments[0])]
-
-
-def _sets(arguments: list[Any]) -> list[Any]:
-    return [[set(each) if isinstance(each, list) and each else {} for each in arguments[0]]]
-
-
-def _by_key(arguments: list[Any]) -> list[Any]:
-    return [{key: tuple(value) for key, value in arguments[0].items()}, *arguments[1:]]
-
-
 _TASKS: dict[Callable[[list[Any]], Any], str] = {
-    _each: "2 116 132 143 222 261 273 394 399 421 424 429 470 560 579 596 616 630 726 740 744 809",
-    _inner: "63 64 70 94 120 237 272 299 400 409 417 438 473 614 780",
-    _inner_of_first: "75 413 444 753",
-    _second: "106 750",
-    _sets: "115",
-    lambda arguments: [float(arguments[0]), complex(arguments[1])]: "124",
-    _first: "250 307 405 446 617 720 763 808",
-    _both: "259 401 445",
-    _mixed: "278",
-    _by_key: "722",
-    lambda arguments: [complex(arguments[0])]: "252",
+    lambda given: [tuple(each) for each in given]: (
+        "2 116 132 143 222 261 273 394 399 421 424 429 470 560 579 596 616 630 726 740 744 809"
+    ),
+    lambda given: [[tuple(each) for each in inner] for inner in given]: (
+        "63 64 70 94 120 237 272 299 400 409 417 438 473 614 780"
+    ),
+    lambda given: [[tuple(each) for each in given[0]], given[1]]: "75 413 444 753",
+    lambda given: [given[0], tuple(given[1])]: "106 750",
+    lambda given: [[set(each) if isinstance(each, list) and each else {} for each in given[0]]]: "115",
+    lambda given: [float(given[0]), complex(given[1])]: "124",
+    lambda given: [tuple(given[0]), *given[1:]]: "250 307 405 446 617 720 763 808",
+    lambda given: [tuple(map(tuple, inner)) for inner in given]: "259 401 445",
+    lambda given: [tuple(tuple(each) if isinstance(each, list) else each for each in given[0])]: "278",
+    lambda given: [{key: tuple(value) for key, value in given[0].items()}, *given[1:]]: "722",
+    lambda given: [complex(given[0])]: "252",
     _tuples: "580 615 791",
 }
 """Which tasks of MBPP+ take tuples, sets or complex numbers, where their JSON has lists or texts."""

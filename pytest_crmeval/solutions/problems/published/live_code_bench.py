@@ -78,17 +78,15 @@ def _cases(column: str, value: str | list[dict[str, Any]] | None) -> list[dict[s
     if not isinstance(value, str):
         return value or []
     try:
-        text = value if value.lstrip().startswith("[") or not value.strip() else _unpacked(value)
+        text = value
+        if value.strip() and not value.lstrip().startswith("["):
+            text = str(_TextUnpickler(io.BytesIO(zlib.decompress(base64.b64decode(value)))).load())
         found = json.loads(text) if text.strip() else []
     except (ValueError, binascii.Error, zlib.error, pickle.UnpicklingError, EOFError) as error:
         raise FieldError(f"{column}: neither JSON, nor packed JSON: {error}") from error
     if not isinstance(found, list):
         raise FieldError(f"{column}: not a list of test cases")
     return found
-
-
-def _unpacked(value: str) -> str:
-    return str(_TextUnpickler(io.BytesIO(zlib.decompress(base64.b64decode(value)))).load())
 
 
 class _TextUnpickler(pickle.Unpickler):

@@ -200,10 +200,10 @@ def test_what_a_model_says_can_be_kept_and_shown_anywhere() -> None:
 
 
 def test_what_a_server_says_can_be_kept_too() -> None:
-    """It is told why nothing was learnt, in its words."""
-    lesson = School().begin().unlearned("nothing was learnt: \ud800")
+    """It is told why nothing was learned, in its words."""
+    lesson = School().begin().unlearned("nothing was learned: \ud800")
 
-    assert ["nothing was learnt: \\ud800"] == lesson.to_dict()["trouble"]
+    assert ["nothing was learned: \\ud800"] == lesson.to_dict()["trouble"]
 
 
 def test_an_entry_has_a_name_of_its_own() -> None:
@@ -249,7 +249,7 @@ def test_a_learner_that_can_not_be_read_changes_nothing() -> None:
 
     assert lesson.reward
     assert ((), None) == (lesson.added, lesson.student_notes)
-    assert lesson.trouble[-1].startswith("nothing was learnt")
+    assert lesson.trouble[-1].startswith("nothing was learned")
 
 
 def test_a_model_that_is_gone_is_somebody_elses_business() -> None:
@@ -258,9 +258,9 @@ def test_a_model_that_is_gone_is_somebody_elses_business() -> None:
 
     with pytest.raises(ModelError):
         session.finished(PLAYED)
-    lesson = session.unlearned("nothing was learnt: no money")
+    lesson = session.unlearned("nothing was learned: no money")
     assert lesson.reward
-    assert ("nothing was learnt: no money",) == lesson.trouble
+    assert ("nothing was learned: no money",) == lesson.trouble
 
 
 @pytest.mark.parametrize("terms", ["atlas?learning=frozen", "atlas?learning=off"])

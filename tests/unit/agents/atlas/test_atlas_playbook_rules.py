@@ -38,11 +38,11 @@ def test_what_can_be_acted_on_and_holds_in_general_is_taken() -> None:
         ({"action": "Careful"}, "actionability"),
         ({"effect": ""}, "actionability"),
         ({"tool": "drop_tables"}, "actionability"),
-        ({"cue": ()}, "cue: give 1 to 6"),
-        ({"cue": ("a",)}, "cue: give 1 to 6"),
-        ({"cue": ("x" * 41,)}, "cue: give 1 to 6"),
-        ({"cue": ("add" + "!" * 40,)}, "cue: give 1 to 6"),
-        ({"cue": ("delete",)}, "the user of this conversation has not said it"),
+        ({"cue": ()}, "cue: must be 1 to 6"),
+        ({"cue": ("a",)}, "cue: must be 1 to 6"),
+        ({"cue": ("x" * 41,)}, "cue: must be 1 to 6"),
+        ({"cue": ("add" + "!" * 40,)}, "cue: must be 1 to 6"),
+        ({"cue": ("delete",)}, "the user did not say it in this conversation"),
         ({"cue": ("ad",)}, "cue"),
         ({"action": "Create Harbor Foods with its status first."}, "generality: 'harbor foods'"),
         ({"scope": "client 320850ba-e717-4603-8fc8-7411aaafd8d3"}, "generality"),
@@ -63,7 +63,7 @@ def test_nothing_is_written_twice() -> None:
     """However it is spelt."""
     again = entry("p9.1", action="GIVE create_client the status, that the user names!")
 
-    assert "it is known already: p1.1" == objection(again, playbook(entry()), HERE, most=5)
+    assert "already in the playbook: p1.1" == objection(again, playbook(entry()), HERE, most=5)
 
 
 def test_a_playbook_can_be_full() -> None:
@@ -95,11 +95,11 @@ def practice(**counts: Any) -> Playbook:  # noqa: ANN401 (of a practice)
     ("counts", "told"),
     [
         ({"since": TRIED - 1}, ""),
-        ({"since": TRIED}, "its cue was heard in 0 of 10 conversations"),
+        ({"since": TRIED}, "its cue matched in 0 of 10 conversations"),
         ({"since": TRIED, "fired": 1}, ""),
         (
             _harmful := {"heard": Rewards(count=HEARD, total=1.0), "unheard": Rewards(count=HEARD, total=4.0)},
-            "0.60 less",
+            "0.60 lower",
         ),
         ({**_harmful, "unheard": Rewards(count=HEARD - 1, total=4.0)}, ""),
         ({"heard": Rewards(count=9, total=9.0), "unheard": Rewards(count=9, total=1.0)}, ""),

@@ -155,7 +155,7 @@ def test_a_log_tells_how_far_long_files_are() -> None:
     view.calm()
 
     _, *files = told._file.getvalue().splitlines()  # type: ignore[union-attr] # noqa: SLF001
-    assert "crmeval: checkpoint-1-s: 120 of 468 judged, 43 solved" == files[0]
+    assert "crmeval: checkpoint-1-s: 120 of 468 graded, 43 solved" == files[0]
     assert (5, "crmeval: ... and 1 more file") == (len(files), files[-1])
 
 

@@ -363,7 +363,7 @@ def test_one_of_two_answers_is_not_told() -> None:
     answers = [(FIND, found([ACME])), (quotes, found([QUOTE]))]
     rehearsal = rehearsal_of(asks("Find Acme, and its quotes.", FIND, further=[quotes]), answers=answers)
 
-    assert ["Done: 90.0.", "Done: Acme."] == [variant.text for variant in CORRUPTED["half told"](rehearsal)]
+    assert ["Done: 90.0.", "Done: Acme."] == [variant.text for variant in CORRUPTED["half reported"](rehearsal)]
 
 
 def test_what_was_refused_is_said_to_be_so() -> None:

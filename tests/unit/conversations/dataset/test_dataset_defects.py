@@ -290,7 +290,7 @@ def test_what_a_label_looks_for_was_not_seen() -> None:
     first = turn("Search for deals.", "opportunity_search", stage="Negotiation")
     second = turn("Move the dock on.", "modify_opportunity", opportunity_id=DOCK, stage="Negotiation")
 
-    assert ["turn 2: a value that is to be written is never provided: stage='Negotiation'"] == flaws(first, second)
+    assert ["turn 2: a value to be written is never provided: stage='Negotiation'"] == flaws(first, second)
 
 
 def test_what_was_written_can_be_written_again() -> None:
@@ -321,7 +321,7 @@ def test_what_is_implied_is_left_alone() -> None:
     """Whoever wrote the case has thought of it."""
     quiet = turn("The usual for the dock.", "create_quote", amount=9000, status="Draft", IMPLIED_ARGS=["amount"])
 
-    assert ["turn 1: a value that is to be written is never provided: status='Draft'"] == flaws(quiet)
+    assert ["turn 1: a value to be written is never provided: status='Draft'"] == flaws(quiet)
 
 
 def test_what_is_written_anyway_needs_no_word() -> None:
@@ -369,7 +369,7 @@ def test_a_read_is_not_judged() -> None:
         "Note: {'a'}",
     ],
 )
-def test_braces_are_no_placeholder(text: str) -> None:
+def test_braces_without_a_name_are_not_a_placeholder(text: str) -> None:
     """Unless there is a name, and nothing else, in them."""
     note = turn(text, "add_note", entity_type="Client", entity_id=LUMEN, content=text, EXPECT_SUCCESS=False)
 
@@ -396,8 +396,8 @@ def test_a_placeholder_that_is_left_makes_a_case_invalid(placeholder: str) -> No
     found = flaws(turn(f"Find {placeholder}.", "client_search", criteria={"name": placeholder}))
 
     assert [
-        f"turn 1: the user says a placeholder that nothing fills: {placeholder}",
-        f"turn 1: the label has a placeholder that nothing fills: {placeholder}",
+        f"turn 1: the user says a placeholder that is never filled: {placeholder}",
+        f"turn 1: the label contains a placeholder that is never filled: {placeholder}",
     ] == found
 
 
@@ -415,7 +415,7 @@ def test_a_reference_needs_an_answer(reference: str, complaint: str) -> None:
     """From an earlier turn whose tool has such a field; in an utterance as in an argument."""
     said = turn(f"Show {reference}.", "contact_search")
     meant = turn("Show them.", "contact_search", criteria={"client_id": reference})
-    found = [f"turn 2: a reference that no earlier turn can answer: {reference}, but {complaint}"]
+    found = [f"turn 2: a reference that no earlier turn resolves: {reference}, but {complaint}"]
     first = turn("Find Lumen.", "client_search", name="Lumen")
 
     assert (found, found) == (flaws(first, said), flaws(first, meant))
@@ -472,13 +472,15 @@ def test_a_reference_may_ask_for_what_a_tool_returns(tool: str, field: str) -> N
         ("Huge.", "create_quote", {"amount": 10**400}),
     ],
 )
-def test_what_nobody_tells_makes_a_case_invalid(utterance: str, tool: str, arguments: dict[str, Any]) -> None:
+def test_value_that_is_never_provided_makes_a_case_invalid(
+    utterance: str, tool: str, arguments: dict[str, Any]
+) -> None:
     """It was not said, not seen, and can't be looked up."""
     ((name, value),) = arguments.get("updates", arguments).items()
 
     (flaw,) = flaws(turn(utterance, tool, **arguments))
 
-    assert flaw.startswith(f"turn 1: a value that is to be written is never provided: {name}={value!r}"[:150])
+    assert flaw.startswith(f"turn 1: a value to be written is never provided: {name}={value!r}"[:150])
 
 
 def test_a_value_that_only_the_answer_key_tells_is_leaked() -> None:
@@ -487,8 +489,8 @@ def test_a_value_that_only_the_answer_key_tells_is_leaked() -> None:
     quote = turn("Quote the dock.", "create_quote", amount=75000, status="Draft", EXPECTED_RESPONSE=response)
 
     assert [
-        "turn 1: only the expected response contains a value that is to be written: amount=75000",
-        "turn 1: only the expected response contains a value that is to be written: status='Draft'",
+        "turn 1: a value to be written is only in the expected response: amount=75000",
+        "turn 1: a value to be written is only in the expected response: status='Draft'",
     ] == flaws(quote)
 
 
@@ -551,8 +553,8 @@ def test_a_further_call_may_refer_to_its_own_turn() -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ({"content": "Nobody says such things"}, "a value that is to be written is never provided: content="),
-        ({"content": "{note}"}, "the label has a placeholder that nothing fills: {note}"),
+        ({"content": "Nobody says such things"}, "a value to be written is never provided: content="),
+        ({"content": "{note}"}, "the label contains a placeholder that is never filled: {note}"),
         ({"entity_id": "{{turn_1.note_id}}"}, "{{turn_1.note_id}}, but create_new_opportunity has no such field"),
         ({"entity_id": "{{turn_2.client_id}}"}, "{{turn_2.client_id}}, but turn 2 is not over yet"),
     ],
@@ -613,4 +615,4 @@ def test_a_refused_turn_may_ask_for_anything_but_its_further_calls_may_not() -> 
     }
 
     assert [] == flaws(refused)
-    assert ["turn 1: a value that is to be written is never provided: content='Unsaid words'"] == flaws(more)
+    assert ["turn 1: a value to be written is never provided: content='Unsaid words'"] == flaws(more)

@@ -27,7 +27,7 @@ def test_one_line_is_one_case(written: Written) -> None:
     assert [("one", 1), ("two", 2)] == [(ref.id, ref.line) for ref in refs]
 
 
-def test_blank_lines_are_no_cases(written: Written) -> None:
+def test_blank_lines_are_skipped(written: Written) -> None:
     """But they count as lines: an editor must find the place."""
     refs = index([written("", case("one"), "   ", "", case("two"), "")])
 
@@ -174,21 +174,21 @@ BAD_LINES = [
 
 
 @pytest.mark.parametrize(("line", "said"), BAD_LINES)
-def test_a_bad_line_is_told_with_file_line_and_field(written: Written, line: dict[str, Any] | str, said: str) -> None:
+def test_bad_line_is_reported_with_file_line_and_field(written: Written, line: dict[str, Any] | str, said: str) -> None:
     """The message leads an editor to the place."""
     path = written(case("fine"), line, case("fine too"))
 
     assert problem(path).startswith(f"{path}:2: {said}")
 
 
-def test_every_bad_line_is_told_at_once(written: Written) -> None:
+def test_all_bad_lines_are_reported_at_once(written: Written) -> None:
     """Nobody wants to start pytest again for each typo."""
     path = written("[]", case("one"), "{}")
 
     assert [f"{path}:1", f"{path}:3"] == [line.partition(": ")[0] for line in problem(path).splitlines()]
 
 
-def test_a_file_of_bad_lines_is_told_in_short(written: Written) -> None:
+def test_many_bad_lines_are_reported_briefly(written: Written) -> None:
     """The first five, and how many more there are."""
     lines = problem(written(*["[]"] * (SHOWN + 3))).splitlines()
 
@@ -200,7 +200,7 @@ def test_an_id_is_used_once(written: Written) -> None:
     """The message names both places."""
     path = written(case("one"), case("two"), case("one"))
 
-    assert f"{path}:3: conversation_id: 'one' is taken by {path}:1; ids must be unique" == problem(path)
+    assert f"{path}:3: conversation_id: 'one' is already used in {path}:1; ids must be unique" == problem(path)
 
 
 def test_an_id_is_used_once_in_all_files(written: Written) -> None:
@@ -210,7 +210,7 @@ def test_an_id_is_used_once_in_all_files(written: Written) -> None:
     with pytest.raises(DatasetError) as caught:
         index([first, second])
 
-    assert f"{second}:1: conversation_id: 'one' is taken by {first}:1; ids must be unique" == str(caught.value)
+    assert f"{second}:1: conversation_id: 'one' is already used in {first}:1; ids must be unique" == str(caught.value)
 
 
 @pytest.mark.parametrize("lines", [(), ("",), ("", "  ", "\t")])
@@ -221,14 +221,14 @@ def test_a_file_without_cases_is_a_mistake(written: Written, lines: tuple[str, .
     assert f"{path}: the file has no conversation; write one JSON object per line" == problem(path)
 
 
-def test_a_missing_file_is_told_with_what_to_do(tmp_path: Path) -> None:
+def test_missing_file_is_reported_with_what_to_do(tmp_path: Path) -> None:
     """Not a traceback of open()."""
     path = tmp_path / "nowhere.jsonl"
 
     assert f"{path}: No such file or directory; give the path of a JSON Lines file" == problem(path)
 
 
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
+def test_folder_instead_of_a_file_is_refused(tmp_path: Path) -> None:
     """Told with what to do."""
     assert f"{tmp_path}: Is a directory; give the path of a JSON Lines file" == problem(tmp_path)
 

@@ -214,11 +214,11 @@ def test_a_turn_may_imply_an_argument(written: Written, implied: list[str], coun
     assert count == len(read(written(record)).defects)
 
 
-def test_a_case_that_nobody_can_pass_says_why(written: Written) -> None:
+def test_unpassable_case_says_why(written: Written) -> None:
     """It is read all the same: whether it is played is not for the loader to say."""
     (defect,) = read(written(turned(user_utterance="Add {company}: Ada Ltd, ada@ada.example, active."))).defects
 
-    assert "turn 1: the user says a placeholder that nothing fills: {company}" == defect
+    assert "turn 1: the user says a placeholder that is never filled: {company}" == defect
 
 
 class TestAChain:

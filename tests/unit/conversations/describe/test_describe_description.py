@@ -131,7 +131,7 @@ def test_names_are_counted_once() -> None:
         ("Show Ada.", ONE, "looked_up"),
     ],
 )
-def test_ways_to_refer_to_a_record_are_told_apart(utterance: str, identity: str, way: str) -> None:
+def test_ways_to_refer_to_a_record_are_distinguished(utterance: str, identity: str, way: str) -> None:
     """What needs no record that is there is not counted."""
     turn = turned(user_utterance=utterance, expected_tool="client_search", expected_args={"client_id": identity})
 
@@ -166,7 +166,7 @@ def test_conversations_that_are_alike_are_grouped() -> None:
     assert ["book-0", "book-1", "book-2"] == likeness.largest
 
 
-def test_progress_is_told() -> None:
+def test_progress_is_reported() -> None:
     """After each conversation."""
     seen: list[int] = []
 

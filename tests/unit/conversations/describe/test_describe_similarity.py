@@ -132,7 +132,7 @@ def test_values_are_those_of_rows_arguments_and_facts() -> None:
     assert {"harbor", "light", "1", "lumen", "zoe", "leith"} == set(values.by_word)
 
 
-def test_the_type_of_an_entity_is_no_value() -> None:
+def test_type_of_an_entity_is_not_masked() -> None:
     """A note on a quote is not the same as a note on a deal."""
     arguments = {"entity_type": "Quote", "entity_id": HARBOR, "content": "Fine."}
 

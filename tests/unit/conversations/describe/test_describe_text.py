@@ -60,12 +60,12 @@ def test_no_line_is_wider_than_a_terminal() -> None:
 @pytest.mark.parametrize(
     ("examples", "told"), [(2, "  the most: x0, x1, ... and 1 more"), (3, "  the most: x0, x1, x2")]
 )
-def test_a_large_group_is_told_in_part(examples: int, told: str) -> None:
+def test_large_group_is_listed_in_part(examples: int, told: str) -> None:
     """With how many there are beyond."""
     assert told == lines(*(case(f"x{n}") for n in range(3)), examples=examples)[-1]
 
 
-def test_no_group_is_told_where_nothing_is_alike() -> None:
+def test_no_group_is_listed_if_nothing_is_similar() -> None:
     """The table says so already."""
     assert "  1           1              1" == lines(case("one"))[-1]
 

@@ -82,7 +82,7 @@ def test_an_id_is_unique_across_files(written: Written) -> None:
 
     ((place, finding),) = Lint().check_files([first, second]).counts[FindingKind.DUPLICATE_ID].examples
 
-    assert (str(second), 2, f"'one' is taken by {first}:1") == (place.file, place.line, finding.text)
+    assert (str(second), 2, f"'one' is already used in {first}:1") == (place.file, place.line, finding.text)
 
 
 def test_a_tool_that_does_not_exist(kinds: Kinds) -> None:
@@ -365,7 +365,7 @@ def test_the_document_has_every_kind(written: Written) -> None:
     assert {kind.label for kind in FindingKind} == set(found["kinds"])
     assert {
         "invalid": True,
-        "meaning": "the user says a placeholder that nothing fills",
+        "meaning": "the user says a placeholder that is never filled",
         "turns": 1,
         "conversations": 1,
         "examples": [{"file": str(path), "line": 2, "case": "one", "turn": 1, "text": "{stage}"}],
@@ -379,7 +379,7 @@ def test_the_document_has_every_kind(written: Written) -> None:
     )
 
 
-def test_progress_is_told(written: Written) -> None:
+def test_progress_is_reported(written: Written) -> None:
     """After each conversation, through all files."""
     done: list[int] = []
 
@@ -480,7 +480,7 @@ def test_further_calls_are_checked(kinds: Kinds) -> None:
     assert {"unknown-tool": (1, 1), "refused-arguments": (2, 1)} == kinds(talk(said, refused), check=check)
 
 
-def test_what_is_only_looked_at_is_told(written: Written) -> None:
+def test_turns_that_only_read_are_counted(written: Written) -> None:
     """A turn that also writes does not only read; one that calls nothing does neither."""
     note = {
         "expected_tool": "add_note",

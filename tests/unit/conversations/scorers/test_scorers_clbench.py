@@ -187,7 +187,7 @@ def test_the_right_words_without_the_call_are_not_enough() -> None:
     turn = asks("Find the fleet deal.", FIND_FLEET, answer=ANSWER)
 
     assert "turn 1: no successful call matches opportunity_search" == scored(turn, found([]), [], "Found Fleet.").reason
-    assert "turn 1: the reply is none of those that count" == scored(turn, found([]), [FIND_FLEET], "Here.").reason
+    assert "turn 1: the reply is not an accepted one" == scored(turn, found([]), [FIND_FLEET], "Here.").reason
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_a_chain_is_scored_by_segments() -> None:
 def test_a_chain_that_goes_too_well_fails() -> None:
     """A segment that is to fail and has nothing to fail at does not end as it should."""
     case = chain((1, True), (2, False), turns=[FIND, FIND])
-    reason = "a segment that is to end in a failure has none"
+    reason = "a segment that should end in a failure has none"
 
     assert Score(name="clbench", value=0.5, reason=reason) == chained(case, [FIND_FLEET], "1", [FIND_FLEET], "2")
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from pytest_crmeval.conversations.scorers.deeds import claims_in, false_deeds, says_done
-from pytest_crmeval.conversations.scorers.denials import denied
+from pytest_crmeval.conversations.scorers.deeds import claims_in, denied, false_deeds, says_done
 from pytest_crmeval.conversations.scorers.lexicon import DEEDS
 from pytest_crmeval.conversations.scorers.reading import sentences_of
 from pytest_crmeval.conversations.scorers.records import Records
@@ -52,6 +51,7 @@ def test_each_deed_is_a_claim_unless_it_is_denied_or_offered(word: str, kind: st
         ("The quote has been canceled.", CANCELED, False),
         ("The quote has been deleted.", CANCELED, True),
         ("I've sent the quote.", CANCELED, True),
+        ("I've canceled both quotes.", CANCELED, True),
         ("I've raised the probability.", RAISED, False),
         ("I've created a deal.", RAISED, True),
         ("The deal has been closed.", RAISED, True),

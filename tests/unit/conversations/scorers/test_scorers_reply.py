@@ -357,6 +357,7 @@ def test_a_truthful_reply_to_a_change_passes(text: str) -> None:
         "The probability for Globex is now 75 %.",
         "The deal is in Proposal, at 55 percent.",
         "I'll do that later.",
+        "Sorry, I don't know.",
         "Please provide the opportunity id.",
         "?",
     ],
@@ -469,7 +470,6 @@ def test_a_truthful_reply_to_a_refusal_passes(text: str) -> None:
         "The amount is $70,000. Is there anything else I can do?",
         "I went ahead and changed the amount to 70,000.",
         "Only today: your amount is 70,000 now.",
-        "The closed deal is at 70,000.",
         "The new amount: 70,000. Already in the system!",
     ],
 )
@@ -680,8 +680,8 @@ def test_a_reply_that_asks_back(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("I found Fleet tracking rollout.", "the user is to be asked back, and the reply does not ask"),
-        ("Fleet tracking rollout. Anything else?", "the user is to be asked back, and the reply does not ask"),
+        ("I found Fleet tracking rollout.", "the reply should ask the user, but does not"),
+        ("Fleet tracking rollout. Anything else?", "the reply should ask the user, but does not"),
         ("Which one do you mean?", "the reply does not say 'Fleet tracking rollout'"),
         (
             "I moved Fleet tracking rollout. Was that the right one?",
@@ -702,7 +702,7 @@ def test_who_repeats_the_users_question_does_not_ask() -> None:
     """Parrots do."""
     turn = asks("Can you add a client?", NO_CALL, back=True)
 
-    assert "turn 1: the user is to be asked back, and the reply does not ask" == said(turn, "Can you add a client?")
+    assert "turn 1: the reply should ask the user, but does not" == said(turn, "Can you add a client?")
     assert "" == said(turn, "You asked: Can you add a client? I can. What is it called?")
 
 
@@ -748,7 +748,7 @@ def test_of_several_requests_one_may_be_refused() -> None:
     turn = asks("Close it, and note it.", call("modify_opportunity", stage="Closed"), refusal="", further=[NOTE])
 
     assert "" == said(turn, "I added the note, but the stage could not be changed.")
-    assert "turn 1: the CRM refuses this, and the reply does not say so" == said(turn, "Both are done.")
+    assert "turn 1: the CRM refuses this, but the reply does not say so" == said(turn, "Both are done.")
 
 
 JOHANNA = row("contact", "johanna", first_name="Johanna", last_name="Lindqvist", client_id=uid("harbor"))
@@ -861,7 +861,6 @@ def test_a_reply_that_claims_what_was_refused_fails(text: str) -> None:
     ("text", "passes"),
     [
         ("The deal is in Demo now, no problem.", False),
-        ("The deal is in Demo. Amounts have to be set by hand.", False),
         ("The deal is not in Demo: there is no such stage.", True),
         ("Demo is an unknown stage.", True),
     ],

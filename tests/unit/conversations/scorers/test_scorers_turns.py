@@ -2,7 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-from pytest_crmeval.conversations.scorers.turns import Played, Remembered, told, turns_of
+from pytest_crmeval.conversations.scorers.turns import Played, Remembered, reason_of, turns_of
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.expectation import NO_CALL
@@ -73,8 +73,8 @@ def test_a_turn_writes_if_its_call_does() -> None:
 
 def test_faults_are_told_with_their_turns() -> None:
     """Turns without a fault are passed over."""
-    assert "turn 2: late\nturn 4: wrong" == told(["", "late", "", "wrong"])
-    assert "" == told(["", ""])
+    assert "turn 2: late\nturn 4: wrong" == reason_of(["", "late", "", "wrong"])
+    assert "" == reason_of(["", ""])
 
 
 def test_the_faults_of_the_last_trial_are_remembered() -> None:

@@ -133,7 +133,7 @@ def test_what_was_not_judged_to_its_end_is_drawn_but_never_called_the_best() -> 
     assert "best" not in nothing_whole.caption
 
 
-def test_what_nobody_can_judge_is_told() -> None:
+def test_ungradable_lines_are_shown() -> None:
     """Who cuts half of his answers is not to look perfect."""
     record = checkpoint(49, 1.0)
     record["checkpoint"] |= {"lines": 167, "ungradable_because": {"bad_line": 3}}
@@ -149,7 +149,7 @@ def test_learning_is_drawn_along_the_stream() -> None:
 
     assert [("1 to 10", "0.300"), ("11 to 20", "0.900")] == [(row[0], row[2]) for row in chart.rows]
     assert 3 == chart.lines[0].colour
-    assert ("0.300 of 10 (0.100\N{EN DASH}0.900)", "7", "2", "$0.25") == tuple(
+    assert ("0.300 of 10 (0.100 to 0.900)", "7", "2", "$0.25") == tuple(
         figures[name] for name in ("first half", "cue hits", "reviews: taken over", "cost per success")
     )
     assert "0.250" == figures["p (McNemar)"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_crmeval.domain.answers import AnswerOutcome, Attempt
-from pytest_crmeval.domain.judgement import Grade, Judgement
+from pytest_crmeval.domain.judgement import Answer, Grade, Judgement, Statement, StatementAnswer
 from pytest_crmeval.domain.paths import own_name
 from pytest_crmeval.domain.score import Score, Verdict
 from pytest_crmeval.domain.transcript import Transcript
@@ -97,7 +97,7 @@ def test_a_trial_without_a_transcript_has_its_scores(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b'{"turns": 7}', b'{"turns": []}', b"\xff"])
-def test_a_file_that_is_no_transcript_is_told(tmp_path: Path, content: bytes) -> None:
+def test_invalid_transcript_is_reported(tmp_path: Path, content: bytes) -> None:
     """It spoils the dialogue of one trial, and nothing else."""
     path = transcripts.path_of(tmp_path / "transcripts", played())
     path.parent.mkdir(parents=True)
@@ -118,21 +118,32 @@ def test_what_has_no_end_is_cut(tmp_path: Path) -> None:
 
 def test_judge_answer_and_notes_are_told() -> None:
     """Each opinion with its reason; a judge in trouble with that."""
-    judged = Judgement(grades=(Grade(goal=1.0, process=0.5, reason="well done"),))
+    judged = Judgement(grades=(Grade(attempt=Attempt.CORRECT, reason="well done"),))
     troubled = Judgement(trouble="no answer")
     found = replace(
         trial("one"), judgement=judged, answer=AnswerOutcome(attempt=Attempt.CORRECT), notes=("temperature left out",)
     )
     shown: dict[str, Any] = dict(dialogue(found, Kept()))
 
-    assert (0.85, True, "well done") == (
-        shown["judge"]["value"],
-        shown["judge"]["passed"],
-        shown["judge"]["grades"][0]["reason"],
-    )
+    assert [{"attempt": "correct", "reason": "well done"}] == shown["judge"]["grades"]
     assert {"attempt": "correct"} == shown["answer"]
     assert ["temperature left out"] == shown["notes"]
-    assert {"grades": [], "trouble": "no answer"} == dialogue(replace(found, judgement=troubled), Kept())["judge"]
+    in_trouble: dict[str, Any] = dict(dialogue(replace(found, judgement=troubled), Kept()))
+    assert "no answer" == in_trouble["judge"]["trouble"]
+
+
+def test_statements_are_shown_with_what_the_judge_finds_false() -> None:
+    """And why its opinion is only reported."""
+    answers = tuple(StatementAnswer(answer=Answer(each), reason="no such row") for each in ("false", "true"))
+    statements = tuple(Statement(turn=turn, quote=f"statement {turn}") for turn in (1, 2))
+    judged = Judgement(grades=(Grade(answers=answers),), statements=statements)
+    shown: Any = dict(dialogue(replace(trial("one"), judgement=judged), Kept()))["judge"]
+
+    assert [
+        {"turn": 1, "quote": "statement 1", "reason": "no such row"},
+        {"turn": 2, "quote": "statement 2"},
+    ] == shown["statements"]
+    assert "its agreement with the labelled statements is not measured" == shown["restriction"]
 
 
 def test_a_score_that_is_not_full_and_passes_is_no_fault() -> None:

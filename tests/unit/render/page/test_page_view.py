@@ -68,7 +68,7 @@ def test_tiles_count_all_suites_together() -> None:
 PART = {"command": "pytest evals/ -n 3", "agents": {}, "seed": 0}
 
 
-def test_where_the_numbers_come_from_is_told() -> None:
+def test_page_shows_the_origin_of_the_figures() -> None:
     """Every fact of the run, whatever others add to it."""
     facts: dict[str, Any] = {
         **FACTS,
@@ -150,7 +150,7 @@ def test_a_gate_tells_value_interval_margin_and_what_would_settle_it() -> None:
         )
     )
 
-    assert ("0.520", "0.440\N{EN DASH}0.600", "\N{MINUS SIGN}0.160") == (gate.value, gate.interval, gate.margin)
+    assert ("0.520", "0.440 to 0.600", "\N{MINUS SIGN}0.160") == (gate.value, gate.interval, gate.margin)
     assert gate.why.endswith("; inconclusive: about 420 more cases needed")
     assert (True, False) == (gate.is_rate, slow.is_rate)
     assert ("500 ms", "400 ms to 600 ms") == (slow.value, slow.interval)

@@ -8,7 +8,6 @@ from pytest_crmeval.domain.file_outcome import TestVerdict
 from pytest_crmeval.journal.solutions.outcomes import Defect, SolutionOutcome
 from pytest_crmeval.ports.sandbox import Execution, Language, Program, ProgramInput, SandboxError, Termination
 from pytest_crmeval.sandboxes.languages import Factors
-from pytest_crmeval.solutions import referee
 from pytest_crmeval.solutions.play.solution import Judge, Rules, judge, ungradable
 from pytest_crmeval.solutions.problem import Checker, CheckerStyle, ProblemTest
 from tests.programs import Scripted, exited, problem, solution
@@ -22,7 +21,7 @@ def judged(run: Execution | list[Execution], task: object = None, rules: Rules |
     runs = iter(run if isinstance(run, list) else [run] * 9)
     sandbox = Scripted({"main": lambda _: next(runs)})
     given = task if task is not None else problem("1", "1")
-    return judge(solution("main"), given, sandbox, referee, rules or Rules())  # type: ignore[arg-type]
+    return judge(solution("main"), given, sandbox, rules or Rules())  # type: ignore[arg-type]
 
 
 def verdicts(outcome: SolutionOutcome) -> list[str]:
@@ -94,7 +93,7 @@ def test_the_compiler_refuses() -> None:
     """No test is run."""
     refused = Execution(ending=Termination.EXITED, exit_code=1, stderr=b"In file:\nmain.cpp:1: error: no x\n1 error\n")
     sandbox = Scripted({}, refused={"main": refused})
-    outcome = judge(solution("main", Language.CPP), problem("1"), sandbox, referee, Rules())
+    outcome = judge(solution("main", Language.CPP), problem("1"), sandbox, Rules())
 
     assert ("CE", "main.cpp:1: error: no x", ()) == (outcome.verdict, outcome.reason, outcome.tests)
 
@@ -105,12 +104,12 @@ def _broken(_: ProgramInput) -> Execution:
 
 def test_the_judges_trouble_is_no_wrong_answer() -> None:
     """A server that refuses says nothing about the program, and is not asked again."""
-    outcome = judge(solution("main"), problem("1", "1"), Scripted({"main": _broken}), referee, Rules())
+    outcome = judge(solution("main"), problem("1", "1"), Scripted({"main": _broken}), Rules())
 
     assert (["JE", "SKIPPED"], "JE") == (verdicts(outcome), outcome.verdict)
     assert "cannot exceed" in outcome.reason
     assert not outcome.judged
-    assert "JE" == judge(solution("unpreparable"), problem("1"), Scripted({}), referee, Rules()).verdict
+    assert "JE" == judge(solution("unpreparable"), problem("1"), Scripted({}), Rules()).verdict
 
 
 def test_time_for_one_solution() -> None:
@@ -144,16 +143,16 @@ def test_files_instead_of_stdin_and_stdout() -> None:
     task = problem("secret", input_file="input.txt", output_file="output.txt")
     sandbox = Scripted({"main": lambda _: exited("noise", files={"output.txt": b"secret"})})
 
-    assert "AC" == judge(solution("main"), task, sandbox, referee, Rules()).verdict
+    assert "AC" == judge(solution("main"), task, sandbox, Rules()).verdict
     ((_, feed),) = sandbox.feeds
     assert (b"", {"input.txt": b"1\n"}, ("output.txt",)) == (feed.stdin, feed.files, feed.wanted)
-    assert "it has written no output.txt" in judged(exited("secret"), task).reason
+    assert "it did not write output.txt" in judged(exited("secret"), task).reason
 
 
 def test_limits() -> None:
     """A little more CPU time than allowed, a clock that only ends who hangs, room for what is expected."""
     sandbox = Scripted({"main": lambda _: exited("x")})
-    judge(solution("main"), problem("ä" * 2**24), sandbox, referee, Rules())
+    judge(solution("main"), problem("ä" * 2**24), sandbox, Rules())
 
     (limits,) = sandbox.limits
     assert (1.05, 3.0, 2**28, 2**26 + 2**20) == (
@@ -184,7 +183,7 @@ def test_limits() -> None:
 def test_a_checker_decides(answer: Execution, verdict: str, reason: str) -> None:
     """It sees the output as it was printed, has limits of its own, and is prepared once for all solutions."""
     sandbox = Scripted({"main": lambda _: exited(" raw \n\n"), "checker": lambda _: answer})
-    with Judge(sandbox, referee, Rules()) as one:
+    with Judge(sandbox, Rules()) as one:
         outcomes = [one.judge(solution("main"), problem("1", checker=STDOUT)) for _ in range(3)]
 
     assert [(verdict, reason)] * 3 == [(outcome.verdict, outcome.reason) for outcome in outcomes]
@@ -203,7 +202,7 @@ def test_a_checker_that_crashes_on_an_output_only_rejects_it() -> None:
         return exited("1") if feed.files["solution_output.txt"] == b"1" else exited("", 1)
 
     sandbox = Scripted({"main": lambda _: exited("x"), "checker": answer})
-    with Judge(sandbox, referee, Rules()) as one:
+    with Judge(sandbox, Rules()) as one:
         outcomes = [one.judge(solution("main"), problem("1", checker=STDOUT)) for _ in range(3)]
 
     reason = "the checker fails on this output: it prints nothing, where 1 or 0 is expected (exit code 1)"
@@ -215,7 +214,7 @@ def test_after_a_checkers_trouble_a_later_test_may_decide() -> None:
     """Who is wrong elsewhere is wrong."""
     answers = iter([exited("?"), exited("?"), exited("0")])
     sandbox = Scripted({"main": lambda _: exited("x"), "checker": lambda _: next(answers)})
-    outcome = judge(solution("main"), problem("1", "1", checker=STDOUT), sandbox, referee, Rules())
+    outcome = judge(solution("main"), problem("1", "1", checker=STDOUT), sandbox, Rules())
 
     assert (["JE", "WA"], "WA") == (verdicts(outcome), outcome.verdict)
 
@@ -232,7 +231,7 @@ def test_checkers_that_answer_by_exit_code(style: CheckerStyle, code: int, args:
     checker = replace(STDOUT, style=style)
     sandbox = Scripted({"main": lambda _: exited("out"), "checker": lambda _: exited("", code)})
 
-    assert "AC" == judge(solution("main"), problem("1", checker=checker), sandbox, referee, Rules()).verdict
+    assert "AC" == judge(solution("main"), problem("1", checker=checker), sandbox, Rules()).verdict
     feed = sandbox.feeds[1][1]
     assert args == feed.args
     assert b"out" == (feed.stdin if style is CheckerStyle.KATTIS else feed.files["output.txt"])
@@ -254,8 +253,8 @@ def test_limits_are_multiplied_by_the_factors_of_the_language() -> None:
     sandbox = Scripted({"main": lambda _: exited("1", cpu=1.5)})
     one = problem("1")
 
-    java = judge(solution("main", Language.JAVA), one, sandbox, referee, rules)
-    python = judge(solution("main"), one, sandbox, referee, rules)
+    java = judge(solution("main", Language.JAVA), one, sandbox, rules)
+    python = judge(solution("main"), one, sandbox, rules)
 
     assert [TestVerdict.ACCEPTED, TestVerdict.TIME_LIMIT] == [java.verdict, python.verdict]
     assert [int(1.5 * one.memory_limit), one.memory_limit] == [limits.memory_bytes for limits in sandbox.limits]

@@ -1,0 +1,174 @@
+"""How an agent is called, whatever its form: an object or a function, plain or async."""
+
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from threading import Lock, Thread
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall
+from pytest_crmeval.ports.agent import Agent
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
+_EXAMPLE = """\
+    from pytest_crmeval import Reply, ToolCall
+    return Reply(calls=[ToolCall(tool="client_search", arguments={"name": "Acme"})])  # call tools
+    return "Acme is an active client."  # or answer the user"""
+_STARTING = Lock()
+
+
+class AgentError(Exception):
+    """An agent has given no reply; the message says why, and needs no traceback."""
+
+
+class BadReplyError(AgentError):
+    """What an agent returned is not a reply; the message shows how to make one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnAgent:
+    """A function or an object of the user that is not quite an agent: with the attributes that it lacks."""
+
+    name: str
+    reply: Callable[[Sequence[Message], Sequence[Tool]], Reply]
+    new_conversation: Callable[[], object] | None
+    thread_safe: bool
+
+
+def as_agent(found: Any, name: str) -> Agent | None:  # noqa: ANN401 (of the user's code)
+    """Return an object with ``reply`` or a function of (messages, tools) as an agent; None if it is neither.
+
+    ``name`` is for one that has no name itself.
+    """
+    if isinstance(found, Agent):
+        return found
+    reply, begin = getattr(found, "reply", None), getattr(found, "new_conversation", None)
+    if _is_function_agent(found):
+        reply, name = found, getattr(found, "__name__", name)
+    if reply is None and begin is None:
+        return None
+    name, thread_safe = getattr(found, "name", name), getattr(found, "thread_safe", True)
+    return OwnAgent(name=str(name), reply=reply or _no_reply, new_conversation=begin, thread_safe=thread_safe)
+
+
+def _no_reply(messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
+    del messages, tools
+    raise BadReplyError("new_conversation() makes the agent that replies; this one has no reply()")
+
+
+def is_factory(found: object) -> bool:
+    """Whether something that can be called makes an agent: it needs no arguments, and is not an agent itself."""
+    return callable(found) and as_agent(found, "") is None
+
+
+def in_conversation(agent: Agent) -> Agent:
+    """Return the agent for one conversation or question: a new object from an agent with ``new_conversation``."""
+    begin = getattr(agent, "new_conversation", None)
+    if begin is None:
+        return agent
+    made = finished(begin())
+    new = as_agent(made, agent.name)
+    if new is None:
+        raise BadReplyError(
+            f"agent {agent.name!r}: what new_conversation() returns is not an agent: {not_an_agent(made)}"
+        )
+    return new
+
+
+def not_an_agent(found: object) -> str:
+    """Return what a value must be to be an agent, and what it is."""
+    return f"it must be a function of (messages, tools), or have reply(messages, tools), but it is {_a(found)}"
+
+
+def reply_of(agent: Agent, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
+    """Return the agent's reply; BadReplyError if it returns anything else than a Reply or a text."""
+    reply: Any = finished(agent.reply(messages, tools))
+    if isinstance(reply, str):
+        return Reply(text=reply)
+    if wrong := _wrong_with(reply):
+        raise BadReplyError(
+            f"agent {agent.name!r}: reply() must return a Reply or a text, {wrong}. For example:\n{_EXAMPLE}"
+        )
+    return reply  # type: ignore[no-any-return]
+
+
+def finished(value: Any) -> Any:  # noqa: ANN401 (of the user's code)
+    """Return a value, or the result of an awaitable: all async agents of a process share one event loop."""
+    if not inspect.isawaitable(value):
+        return value
+    from asyncio import run_coroutine_threadsafe  # most agents are not async
+
+    with _STARTING:
+        loop = _event_loop()
+    future = run_coroutine_threadsafe(_of_agent(value), loop)
+    try:
+        result = future.result()
+    except BaseException:
+        future.cancel()  # this thread was interrupted while it waited
+        raise
+    if isinstance(result, _Exit):
+        raise result.error
+    return result
+
+
+def agent_traceback(error: BaseException) -> TracebackType | None:
+    """Return the frames of the agent that raised ``error``; None if it was not raised by an agent."""
+    ours = {function.__code__ for function in (reply_of, in_conversation, _of_agent)}
+    frames, found = error.__traceback__, None
+    while frames is not None:
+        if frames.tb_frame.f_code in ours:
+            found = frames.tb_next
+        frames = frames.tb_next
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Exit:
+    """``sys.exit`` in an async agent: raised on the event loop, it would end the loop for all other agents."""
+
+    error: BaseException
+
+
+async def _of_agent(value: Awaitable[object]) -> object:
+    try:
+        return await value
+    except (KeyboardInterrupt, SystemExit) as error:
+        return _Exit(error)
+
+
+@cache
+def _event_loop() -> "AbstractEventLoop":
+    from asyncio import new_event_loop
+
+    loop = new_event_loop()
+    Thread(target=loop.run_forever, name="crmeval-async-agents", daemon=True).start()
+    return loop
+
+
+def _is_function_agent(found: object) -> bool:
+    """Whether a function must be given an argument: (messages, tools), and not the parameters of a factory."""
+    if not callable(found) or hasattr(found, "reply") or hasattr(found, "new_conversation"):
+        return False
+    try:
+        parameters = inspect.signature(found).parameters.values()
+    except ValueError:  # dict and others that are written in C
+        return False
+    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return any(each.default is each.empty and each.kind not in variable for each in parameters)
+
+
+def _wrong_with(reply: object) -> str:
+    if not isinstance(reply, Reply):
+        return f"but returned {_a(reply)}"
+    if not isinstance(reply.text, str):
+        return f"but its text is {_a(reply.text)}"
+    strays = [call for call in reply.calls if not isinstance(call, ToolCall)]
+    return f"but its calls contain {_a(strays[0])} instead of a ToolCall" if strays else ""
+
+
+def _a(value: object) -> str:
+    return "None" if value is None else f"a value of type {type(value).__name__!r}"

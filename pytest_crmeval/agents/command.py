@@ -1,0 +1,149 @@
+"""An agent that is a program: it reads requests and writes replies, one JSON line each."""
+
+import atexit
+import os
+import selectors
+import shlex
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from threading import Lock
+from typing import IO
+from uuid import uuid4
+
+from pytest_crmeval.agents.calling import AgentError
+from pytest_crmeval.agents.protocol import MOST_BYTES, SECONDS, reply_in, request
+from pytest_crmeval.domain.cutting import cut
+from pytest_crmeval.domain.messages import Message, Reply, Tool
+
+_CHUNK = 1 << 16
+_LONGEST_TAIL = 500
+
+
+class CommandAgent:
+    """A program that is started once per process, and again after it has died or was ended for a bad answer."""
+
+    def __init__(self, command: str) -> None:
+        self._words = shlex.split(command)
+        if not self._words:
+            raise ValueError("there is no command after exec:")
+        self.name = command
+        self.seconds = SECONDS
+        self._lock = Lock()
+        self._running: _Running | None = None
+        atexit.register(self.close)
+
+    def new_conversation(self) -> "CommandConversation":
+        """Return the agent in one conversation, which has a random id."""
+        return CommandConversation(self, uuid4().hex)
+
+    def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
+        """Reply in a conversation of its own."""
+        return self.new_conversation().reply(messages, tools)
+
+    def ask(self, body: bytes, conversation: str) -> Reply:
+        """Return the program's reply to a request; AgentError if there is none. One request at a time is sent."""
+        with self._lock:
+            if self._running is None:
+                self._running = _Running(self._words)
+            try:
+                return reply_in(self._running.exchange(body, time.monotonic() + self.seconds), conversation)
+            except BaseException:
+                self.close()  # a late answer would be taken for that of the next request
+                raise
+
+    def close(self) -> None:
+        """End the program."""
+        running, self._running = self._running, None
+        if running is not None:
+            running.close()
+
+
+class CommandConversation:
+    """One conversation with a program."""
+
+    def __init__(self, agent: CommandAgent, conversation: str) -> None:
+        self._agent = agent
+        self._conversation = conversation
+        self.name = agent.name
+
+    def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
+        """Ask the program for a reply."""
+        return self._agent.ask(request(self._conversation, messages, tools), self._conversation)
+
+
+class _Running:
+    """A process of the program, in a group of its own: Ctrl-C ends the run, and the run ends the program."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (open as long as the process)
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 (the user's command)
+                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, bufsize=0, process_group=0
+            )
+        except OSError as error:
+            self._stderr.close()
+            raise AgentError(f"{shlex.join(words)} can't be started: {error.strerror}") from error
+
+    def exchange(self, body: bytes, deadline: float) -> bytes:
+        """Write a line and return the line that answers it."""
+        assert self._process.stdin is not None  # noqa: S101 (pipes)
+        assert self._process.stdout is not None  # noqa: S101
+        to_write = memoryview(body + b"\n")
+        received = b""
+        with selectors.DefaultSelector() as selector:
+            os.set_blocking(self._process.stdin.fileno(), False)
+            selector.register(self._process.stdout, selectors.EVENT_READ)
+            if selector.select(0):
+                early = os.read(self._process.stdout.fileno(), _CHUNK)
+                raise AgentError(_surplus(early) if early else self._ended())
+            selector.register(self._process.stdin, selectors.EVENT_WRITE)
+            while b"\n" not in received:
+                ready = selector.select(max(0.0, deadline - time.monotonic()))
+                if not ready:
+                    raise AgentError("timeout: the program did not answer in time")
+                for key, _ in ready:
+                    if key.fileobj is self._process.stdout:
+                        chunk = os.read(key.fd, _CHUNK)
+                        received += chunk
+                        if not chunk:
+                            raise AgentError(self._ended())
+                        if len(received) > MOST_BYTES:
+                            raise AgentError(f"the answer is longer than {MOST_BYTES:,} bytes")
+                    else:
+                        with suppress(BrokenPipeError):  # it has ended, and says why on stderr
+                            to_write = to_write[os.write(key.fd, to_write[:_CHUNK]) :]
+                            if to_write:
+                                continue
+                        selector.unregister(key.fileobj)
+        line, _, rest = received.partition(b"\n")
+        if rest:
+            raise AgentError(_surplus(rest))
+        return line
+
+    def close(self) -> None:
+        """End the process and what it has started, and wait for its end."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        for file in (self._process.stdin, self._process.stdout, self._stderr):
+            if file is not None:
+                file.close()
+
+    def _ended(self) -> str:
+        """Return how the process has ended, with the end of its stderr."""
+        status = self._process.wait()
+        how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+        self._stderr.seek(max(0, self._stderr.seek(0, os.SEEK_END) - _LONGEST_TAIL))
+        said = self._stderr.read().decode(errors="replace").strip()
+        return f"the program {how}" + (f": {said}" if said else "")
+
+
+def _surplus(content: bytes) -> str:
+    """Return the error for output that no request asked for: it would be taken for the answer to the next one."""
+    return (
+        f"the program must print one line per request, but also printed {cut(content.decode(errors='replace'), 200)!r}"
+    )

@@ -1,0 +1,121 @@
+"""An agent that is a server: one POST request for each reply."""
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from http.client import HTTPException
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+from uuid import uuid4
+
+from pytest_crmeval.agents.calling import AgentError
+from pytest_crmeval.agents.protocol import MOST_BYTES, SECONDS, reply_in, request
+from pytest_crmeval.domain.cutting import cut
+from pytest_crmeval.domain.messages import Message, Reply, Tool
+
+TOKEN = "CRMEVAL_AGENT_TOKEN"  # noqa: S105 (the name of a variable)
+ATTEMPTS = 3
+_PAUSE = 1.0
+_LONGEST_PAUSE = 60.0
+_CHUNK = 1 << 16
+_RETRIED = frozenset({429, 500, 502, 503, 504})
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """Makes a redirect an error: it would send the token to another server, and the request without its body."""
+
+    def redirect_request(self, *_: object) -> None:
+        """Return no request."""
+
+
+_OPENER = build_opener(_NoRedirects)
+
+
+class HttpAgent:
+    """The agent at an address; ``CRMEVAL_AGENT_TOKEN`` is sent as its bearer token if it is set."""
+
+    def __init__(self, address: str, *, sleep: Callable[[float], None] = time.sleep) -> None:
+        parts = urlsplit(address)
+        if parts.username or parts.password:
+            raise ValueError(f"an address is shown and stored, so it must not contain a password; set {TOKEN} instead")
+        if not parts.hostname:
+            raise ValueError("the address has no host")
+        self.name = f"{parts.netloc}{parts.path}"
+        self.address = address
+        self.sleep = sleep
+
+    def new_conversation(self) -> "HttpConversation":
+        """Return the agent in one conversation, which has a random id."""
+        return HttpConversation(self, uuid4().hex)
+
+    def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
+        """Reply in a conversation of its own."""
+        return self.new_conversation().reply(messages, tools)
+
+
+class HttpConversation:
+    """One conversation with the agent at an address."""
+
+    def __init__(self, agent: HttpAgent, conversation: str) -> None:
+        self._agent = agent
+        self._conversation = conversation
+        self.name = agent.name
+
+    def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
+        """Ask for a reply, again if the server can't be reached or is overloaded; AgentError if there is none."""
+        body, deadline = request(self._conversation, messages, tools), time.monotonic() + SECONDS
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                return reply_in(self._exchange(body, deadline), self._conversation)
+            except HTTPError as error:
+                with error:
+                    said = cut(error.read(_CHUNK).decode(errors="replace").strip(), 200)
+                problem, pause = f"HTTP status {error.code}: {said or error.reason}", _pause(error)
+                if error.code not in _RETRIED:
+                    break
+            except TimeoutError:
+                raise AgentError(f"timeout: {self._agent.address} did not answer within {SECONDS:g} s") from None
+            except (OSError, HTTPException) as error:
+                problem, pause = (
+                    f"connection: {getattr(error, 'reason', None) or error or type(error).__name__}",
+                    _PAUSE,
+                )
+            if attempt < ATTEMPTS:
+                self._agent.sleep(min(pause * attempt, max(0.0, deadline - time.monotonic())))
+        raise AgentError(f"{self._agent.address}: {problem}")
+
+    def _exchange(self, body: bytes, deadline: float) -> bytes:
+        """Send a request and return the answer; TimeoutError when the deadline has passed."""
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if token := os.environ.get(TOKEN):
+            headers["Authorization"] = f"Bearer {token}"
+        asked = Request(self._agent.address, data=body, headers=headers, method="POST")  # noqa: S310 (http or https)
+        try:
+            with _OPENER.open(asked, timeout=_left(deadline)) as response:
+                content = b""
+                while chunk := response.read1(_CHUNK):
+                    content += chunk
+                    _left(deadline)
+                    if len(content) > MOST_BYTES:
+                        raise AgentError(f"{self._agent.address}: the answer is longer than {MOST_BYTES:,} bytes")
+                if response.length:
+                    raise ConnectionError("the answer is incomplete")
+        except OSError as error:
+            if isinstance(getattr(error, "reason", None), TimeoutError):
+                raise TimeoutError from error
+            raise
+        return content
+
+
+def _left(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
+def _pause(error: HTTPError) -> float:
+    """Return how many seconds a server wants us to wait; a second if it does not say."""
+    asked = error.headers.get("Retry-After", "")
+    return min(float(asked), _LONGEST_PAUSE) if asked.isdecimal() else _PAUSE

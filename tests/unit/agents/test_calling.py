@@ -1,0 +1,213 @@
+"""Calling agents of every form."""
+
+import asyncio
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from pytest_crmeval.agents.calling import (
+    BadReplyError,
+    agent_traceback,
+    as_agent,
+    finished,
+    in_conversation,
+    is_factory,
+    reply_of,
+)
+from pytest_crmeval.domain.messages import Message, Reply, Tool, user_says
+from pytest_crmeval.ports.agent import Agent
+
+HELLO = [user_says("Hello")]
+
+
+def echo(messages: Sequence[Message], tools: Sequence[Tool]) -> str:
+    """Repeat the last message."""
+    return f"{messages[-1].text}, {len(tools)} tools"
+
+
+async def patient_echo(messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
+    """Repeat the last message later."""
+    await asyncio.sleep(0)
+    return Reply(text=echo(messages, tools))
+
+
+class Echo:
+    """Both methods may be async."""
+
+    name = "echo"
+
+    async def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> str:
+        """Repeat the last message later."""
+        return (await patient_echo(messages, tools)).text
+
+
+def agent_from(found: object) -> Agent:
+    """Return something as an agent, which it must be."""
+    agent = as_agent(found, "given")
+    assert agent is not None
+    return agent
+
+
+@pytest.mark.parametrize(
+    ("found", "name"),
+    [
+        (echo, "echo"),
+        (patient_echo, "patient_echo"),
+        (Echo(), "echo"),
+        (lambda messages, tools=(): echo(messages, tools), "<lambda>"),
+    ],
+)
+def test_function_or_object_is_an_agent_with_a_name(found: object, name: str) -> None:
+    assert name == agent_from(found).name
+    assert not is_factory(found)
+
+
+@pytest.mark.parametrize("found", [echo, patient_echo, Echo()])
+def test_reply_may_be_a_text_and_may_be_async(found: object) -> None:
+    assert Reply(text="Hello, 0 tools") == reply_of(agent_from(found), HELLO, ())
+
+
+@pytest.mark.parametrize("found", [None, 7, "a text", Echo.name, dict])
+def test_other_values_are_not_agents(found: object) -> None:
+    assert as_agent(found, "given") is None
+
+
+def test_function_without_required_arguments_makes_an_agent() -> None:
+    def make(model: str = "small") -> Agent:
+        del model
+        return agent_from(echo)
+
+    assert is_factory(make)
+
+
+def test_async_agents_of_several_threads_share_one_event_loop() -> None:
+    meeting: asyncio.Barrier | None = None
+    threads = set()
+
+    async def meet(messages: Sequence[Message], tools: Sequence[Tool]) -> str:
+        nonlocal meeting
+        meeting = meeting or asyncio.Barrier(3)
+        threads.add(threading.get_ident())
+        await meeting.wait()  # each waits for the other two
+        return echo(messages, tools)
+
+    agent = agent_from(meet)
+    with ThreadPoolExecutor(3) as pool:
+        replies = list(pool.map(lambda _: reply_of(agent, HELLO, ()), range(3)))
+
+    assert [Reply(text="Hello, 0 tools")] * 3 == replies
+    assert 1 == len(threads)
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), ValueError("no")], ids=repr)
+def test_exception_of_an_async_agent_reaches_the_caller_and_the_loop_goes_on(error: BaseException) -> None:
+    async def fail(messages: Sequence[Message], tools: Sequence[Tool]) -> str:
+        del messages, tools
+        raise error
+
+    with pytest.raises(type(error)) as caught:
+        reply_of(agent_from(fail), HELLO, ())
+
+    assert caught.value is error
+    assert Reply(text="Hello, 0 tools") == reply_of(agent_from(patient_echo), HELLO, ())
+
+
+def test_interrupted_wait_cancels_the_async_agent() -> None:
+    asked, cancelled = threading.Event(), threading.Event()
+
+    async def wait() -> None:
+        asked.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    def interrupt() -> None:
+        asked.wait()
+        main = threading.main_thread().ident
+        assert main is not None
+        while sys._current_frames()[main].f_code is not threading.Condition.wait.__code__:  # noqa: SLF001 (it is public)
+            time.sleep(0.001)
+        signal.pthread_kill(main, signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        finished(wait())
+
+    assert cancelled.wait(60)
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["plain", "async"])
+def test_traceback_begins_with_the_code_of_the_agent(*, is_async: bool) -> None:
+    def broken(messages: Sequence[Message], tools: Sequence[Tool]) -> str:
+        del messages, tools
+        return helper()
+
+    async def broken_later(messages: Sequence[Message], tools: Sequence[Tool]) -> str:
+        del messages, tools
+        return helper()
+
+    def helper() -> str:
+        raise RuntimeError("broken")
+
+    with pytest.raises(RuntimeError) as caught:
+        reply_of(agent_from(broken_later if is_async else broken), HELLO, ())
+
+    names = [frame.name for frame in traceback.extract_tb(agent_traceback(caught.value))]
+    assert ["broken_later" if is_async else "broken", "helper"] == names
+
+
+def test_error_of_another_origin_has_no_frames_of_an_agent() -> None:
+    with pytest.raises(ZeroDivisionError) as caught:
+        1 / 0  # noqa: B018 (it is to fail)
+
+    assert agent_traceback(caught.value) is None
+
+
+class Counting:
+    """Counts the messages of one conversation; has no name itself."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> str:
+        """Return how often it was asked."""
+        del messages, tools
+        self.count += 1
+        return str(self.count)
+
+
+class Maker:
+    """Makes an agent for each conversation."""
+
+    name = "maker"
+
+    async def new_conversation(self) -> Counting:
+        """Return a new one."""
+        return Counting()
+
+
+def test_each_conversation_has_its_own_agent() -> None:
+    maker = Maker()
+    first, second = in_conversation(agent_from(maker)), in_conversation(agent_from(maker))
+
+    said = [reply_of(agent, HELLO, ()).text for agent in (first, first, second)]
+
+    assert ["1", "2", "1"] == said
+    assert ["maker", "maker"] == [first.name, second.name]
+
+
+def test_new_conversation_must_return_an_agent() -> None:
+    class Bad(Maker):
+        async def new_conversation(self) -> Counting:
+            return None  # type: ignore[return-value]
+
+    with pytest.raises(BadReplyError, match=r"agent 'maker': what new_conversation\(\) returns .* but it is None"):
+        in_conversation(agent_from(Bad()))

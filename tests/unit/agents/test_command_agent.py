@@ -1,0 +1,120 @@
+"""Agents that are programs, in real processes."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_crmeval.agents.calling import AgentError, in_conversation, reply_of
+from pytest_crmeval.agents.command import CommandAgent
+from pytest_crmeval.domain.messages import Reply, user_says
+
+HELLO = [user_says("Hello")]
+LOOP = """
+import json, os, sys
+number = 0
+for line in sys.stdin:
+    request = json.loads(line)
+    number += 1
+    {}
+    sys.stdout.flush()
+"""
+SAY = 'print(json.dumps({"conversation": request["conversation"], "text": f"{os.getpid()} {number}"}))'
+Made = Callable[..., CommandAgent]
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Iterator[Made]:
+    """Return a function that makes the agent of a program which does something with each request."""
+    made: list[CommandAgent] = []
+
+    def make(action: str) -> CommandAgent:
+        path = tmp_path / f"agent-{len(made)}.py"
+        path.write_text(LOOP.format(action), encoding="utf-8")
+        made.append(CommandAgent(f"{sys.executable} '{path}'"))
+        return made[-1]
+
+    yield make
+    for agent in made:
+        agent.close()
+
+
+def test_one_process_answers_all_conversations(program: Made) -> None:
+    agent = program(SAY)
+
+    replies = [reply_of(in_conversation(agent), HELLO, ()).text.split() for _ in range(3)]
+
+    assert ["1", "2", "3"] == [number for _, number in replies]
+    assert 1 == len({process for process, _ in replies})
+
+
+def test_program_that_dies_is_started_again(program: Made) -> None:
+    agent = program(f"{SAY}; sys.stdout.flush(); number == 2 and (sys.stderr.write('I am tired'), os._exit(3))")
+    first, second = (reply_of(agent, HELLO, ()).text.split() for _ in range(2))
+
+    with pytest.raises(AgentError, match="the program ended with status 3: I am tired"):
+        reply_of(agent, HELLO, ())
+    third = reply_of(agent, HELLO, ()).text.split()
+
+    assert first[0] == second[0] != third[0]
+    assert "1" == third[1]
+
+
+@pytest.mark.parametrize(
+    ("action", "error"),
+    [
+        ('print("Loading ...")', "malformed answer: JSON is malformed: invalid character .*: 'Loading ...'"),
+        ('print(json.dumps({"conversation": "another"}))', "it is for another conversation, 'another'"),
+        ('print("x" * 5_000_000)', "the answer is longer than 4,000,000 bytes"),
+        ('print("{}\\n{}")', "must print one line per request, but also printed"),
+        ("os.kill(os.getpid(), 9)", "the program was killed by SIGKILL"),
+        ("sys.exit('no key')", "the program ended with status 1: no key"),
+    ],
+)
+def test_bad_answer_is_an_error_and_the_next_request_is_answered_by_a_new_process(
+    program: Made, action: str, error: str
+) -> None:
+    agent = program(f"{action} if request['messages'][-1]['text'] == 'Fail' else {SAY}")
+    process, _ = reply_of(agent, HELLO, ()).text.split()
+
+    with pytest.raises(AgentError, match=error):
+        reply_of(agent, [user_says("Fail")], ())
+
+    again, number = reply_of(agent, HELLO, ()).text.split()
+    assert again != process
+    assert "1" == number
+
+
+def test_program_that_does_not_answer_in_time_is_ended(program: Made) -> None:
+    agent = program(f"{SAY} if number == 1 else sys.stdin.read()")
+    process, _ = reply_of(agent, HELLO, ()).text.split()
+    agent.seconds = 0.05
+
+    with pytest.raises(AgentError, match="timeout: the program did not answer in time"):
+        reply_of(agent, HELLO, ())
+
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(process), 0)
+
+
+def test_long_dialogue_does_not_block_a_program_that_writes_first(program: Made) -> None:
+    agent = program(f'sys.stderr.write("x" * 200_000); {SAY}')
+
+    assert reply_of(agent, [user_says("Hello" * 200_000)], ()).text.endswith(" 1")
+
+
+def test_command_that_does_not_exist_is_an_error() -> None:
+    with pytest.raises(AgentError, match="no-such-agent can't be started: No such file or directory"):
+        reply_of(CommandAgent("no-such-agent"), HELLO, ())
+
+
+def test_command_in_bash(tmp_path: Path) -> None:
+    script = tmp_path / "agent.sh"
+    script.write_text('#!/bin/sh\nwhile read -r line; do echo \'{"text": "Hello from the shell"}\'; done\n')
+    script.chmod(0o755)
+    agent = CommandAgent(str(script))
+
+    assert Reply(text="Hello from the shell") == reply_of(agent, HELLO, ())
+    agent.close()

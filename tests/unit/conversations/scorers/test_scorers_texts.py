@@ -1,0 +1,96 @@
+"""Texts, labels, titles and counts of a reply, compared with the records of the turn."""
+
+import pytest
+
+from pytest_crmeval.conversations.scorers.naming import absent_records, miscounts
+from pytest_crmeval.conversations.scorers.reading import sentences_of
+from pytest_crmeval.conversations.scorers.records import Records
+from pytest_crmeval.conversations.scorers.refusals import wrong_reason
+from pytest_crmeval.conversations.scorers.texts import untrue_texts
+from pytest_crmeval.conversations.scorers.turn_facts import TurnFacts
+from pytest_crmeval.domain.messages import ToolCall, ToolError, ToolResult
+from pytest_crmeval.domain.state import Row
+
+CLIENT: Row = {"client_id": "c1", "name": "Acme Works", "industry": "Mining", "owner": None}
+CONTACT: Row = {
+    "contact_id": "p1",
+    "client_id": "c1",
+    "first_name": "Ada",
+    "last_name": "King",
+    "title": "Chief Operating Officer",
+    "email": None,
+    "notes": "Prefers calls in the morning.",
+}
+WRITTEN: Row = {**CONTACT, "notes": "Speaks for the whole team."}
+
+
+def facts(**changes: object) -> TurnFacts:
+    """Return what is known after the notes of a contact were changed."""
+    records = Records.seeded({"clients": [CLIENT], "contacts": [CONTACT]})
+    records.play([(ToolCall(tool="modify_contact", arguments={"contact_id": "p1"}), ToolResult(value=dict(WRITTEN)))])
+    found = TurnFacts(records=records, user="Please change it.", answers="", heard=[], base=[("contact_id", "p1")])
+    for name, value in changes.items():
+        setattr(found, name, value)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("Ada King, Chief Operating Officer", ""),
+        ("Ada King, Chief Executive Officer", '"Chief Executive Officer": Ada King has Chief Operating Officer'),
+        ("Title: Chief Operating Officer", ""),
+        ("Title: Clerk", '"Title: Clerk": Ada King has Chief Operating Officer'),
+        ("Notes: Speaks for the whole team.", ""),
+        (
+            "Notes: Speaks for the whole board.",
+            '"Notes: Speaks for the whole board.": Ada King has Speaks for the whole',
+        ),
+        ('Her notes now say "Speaks for the whole team."', ""),
+        ('Her notes say "Prefers calls in the morning."', '"Prefers calls in the morning.": Ada King has Speaks'),
+        ("Acme Works is in the industry Mining.", ""),
+        ("Acme Works is in the industry Shipping.", '"industry Shipping": Acme Works has Mining'),
+        ("Ada King has no email.", ""),
+        ("Ada King has no title.", '"Ada King has no title.": Ada King has Chief Operating Officer'),
+        ("The field was empty before.", '"The field was empty before.": it was Prefers calls in the morning.'),
+    ],
+)
+def test_a_text_must_be_that_of_the_record(text: str, fault: str) -> None:
+    """In a label, beside a name, in quotation marks, or said to be missing."""
+    known = facts()
+    found = [fault for sentence in sentences_of(text, known.records.phrases) for fault in untrue_texts(sentence, known)]
+
+    assert ([fault] if fault else []) == [each[: len(fault)] for each in found[:1]]
+
+
+@pytest.mark.parametrize(
+    ("text", "false"),
+    [
+        ("Acme Works has one contact.", False),
+        ("Acme Works has three contacts.", True),
+        ("Acme Works has no deals at all.", False),
+        ("Acme Works has no contacts at all.", True),
+    ],
+)
+def test_a_count_must_be_that_of_the_records(text: str, *, false: bool) -> None:
+    """That there is none is a count as well."""
+    known = facts()
+    said = sentences_of(text, known.records.phrases)
+    found = [*miscounts(said[0], known, said), *absent_records(said[0], known)]
+
+    assert false is bool(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "false"),
+    [
+        ("The CRM refused it: the format is invalid.", False),
+        ("The CRM refused it, because another contact already uses it.", True),
+        ("You don't have the permissions for that.", True),
+    ],
+)
+def test_a_reason_must_be_the_one_that_the_crm_gave(text: str, *, false: bool) -> None:
+    """A refusal for another reason is an invention."""
+    known = facts(errors=[ToolError(kind="invalid_argument", message="Invalid email format: ada@acme")])
+
+    assert false is bool(wrong_reason(sentences_of(text, known.records.phrases), known))
