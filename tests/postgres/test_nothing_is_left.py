@@ -308,6 +308,7 @@ def test_on_a_given_server_after_ctrl_c_twice(slow: Path, server: str) -> None:
             time.sleep(0.1)
         run.end()
 
+    eventually(lambda: not sessions(server, run_id), "the run has no connection")
     with running(slow, "-k", "case-1", environment={"CRMEVAL_DSN": server}, forked=True) as following:
         following.end()
     assert set() == databases(server, run_id)
@@ -321,8 +322,9 @@ def test_leftovers_on_a_given_server_are_swept_by_the_next_run(slow: Path, serve
         eventually(lambda: run.journalled() > 3, "trials are in the journal")
         assert databases(server, "given-dead")
         run.process.kill()
-        run.end()  # what it leaves behind is swept by whoever starts next, perhaps by another test
+        run.end()  # the databases it leaves are dropped by the next run, perhaps that of another test
 
+    eventually(lambda: not sessions(server, "given-dead"), "the killed run has no connection")
     waiting = ("--crmeval-agent", "slow:Waiting", "-n", "2")
     with running(slow, *waiting, "--crmeval-run", "given-living", environment=given, forked=True) as living:
         its_own = {f"crmeval_given-living_{name}" for name in ("template", "gw0", "gw1")}
@@ -335,6 +337,17 @@ def test_leftovers_on_a_given_server_are_swept_by_the_next_run(slow: Path, serve
 
         assert pytest.ExitCode.OK == living.end(), living.output()
     assert set() == databases(server, "given-living")
+
+
+def sessions(server: str, run: str) -> int:
+    """Count the connections that a run's controller and workers still have; a run with one counts as alive."""
+    with psycopg.connect(server) as connection:
+        (count,) = connection.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE starts_with(application_name, %(run)s) "
+            "OR starts_with(datname, %(run)s)",
+            {"run": f"crmeval_{run}_"},
+        ).fetchone() or (0,)
+    return int(count)
 
 
 def databases(server: str, run: str) -> set[str]:
