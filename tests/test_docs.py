@@ -323,5 +323,5 @@ def test_example_of_an_agent_in_a_shell_answers(tmp_path: Path) -> None:
     (tmp_path / "agent.sh").write_text(script, encoding="utf-8")
     agent = CommandAgent(f"sh {tmp_path}/agent.sh")
 
-    assert Reply(text="I can not help you with that.") == reply_of(agent, DIALOGUE, ())
+    assert Reply(text="I cannot help you with that.") == reply_of(agent, DIALOGUE, ())
     agent.close()
