@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.postgres.processes import eventually, mentions, running
+from tests.postgres.processes import commands, eventually, mentions, running
 from tests.projects import case, failing, report_of
 
 Project = Callable[..., pytest.Pytester]
@@ -184,9 +184,11 @@ def test_next_run_removes_the_server_after_keeper_and_controller_were_killed(slo
         with running(slow, *waiting, forked=True) as living:
             eventually(lambda: "crmeval server" in living.output(), "it has begun")
             living.look_at_server()
+            killed = [*run.keepers, *run.workers()]
             os.kill(run.keepers[0], signal.SIGKILL)
             os.killpg(run.process.pid, signal.SIGKILL)
             run.end()
+            eventually(lambda: not any(commands().get(pid, [""])[0] for pid in killed), "its processes have ended")
             assert mentions(run.homes[0])
 
             with running(slow, "-k", "case-1", "-p", "no:xdist", forked=True) as following:
