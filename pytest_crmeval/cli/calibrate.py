@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # psycopg and msgspec are loaded only when something is playe
     from pytest_crmeval.ports.crm import Crm
 
 HELP = """\
-Check the scorers: play a suite with agents whose every step is known. The oracle must always pass; mute and parrot,
+Check the scorers: play a suite with agents whose verdict is known. The oracle must always pass; mute and parrot,
 which call nothing, must never pass; an oracle with one flaw must fail, and one that reaches the same result in another
 way must pass, in 99 of 100 cases each. Flaws in calls and state, generated false replies, and replies that were
 written and labelled by hand are reported separately, each with a 95 % interval. Without a suite, only the labelled
@@ -38,7 +38,7 @@ reported and kept in the reports folder. Only a judge with a kappa of at least 0
     crmeval calibrate mine.jsonl --format json > calibration.json
     crmeval calibrate --judge "openai:gpt-4.1?samples=3"
 
-Exit status: 0 if the scorers are sound, 1 if not, 2 if there is no case to play, no PostgreSQL, or no answer of the
+Exit status: 0 if the scorers are sound, 1 if not, 2 if there is no case to play, no PostgreSQL, or no answer from the
 judge. Labelled replies and the judge's agreement don't affect it.
 """
 

@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     """Compare, and show what was found."""
     (before, old), (after, new) = (_named(given, options) for given in (options.before, options.after))
     if bool(old) != bool(new):
-        raise UsageError("name a subject of both runs, or of none: RUN[subject] RUN[subject]")
+        raise UsageError("name a subject for both runs or for neither: RUN[subject] RUN[subject]")
     found = compare(after, before, source=options.before, subjects=(new, old) if old else None)
     if not found.contrasts:
         raise UsageError(f"the two runs have nothing in common: {'; '.join(found.missing) or 'they are empty'}")

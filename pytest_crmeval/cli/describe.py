@@ -13,8 +13,8 @@ if TYPE_CHECKING:  # msgspec is loaded only when files are read
     from pytest_crmeval.conversations.dataset.records import ConversationRecord
 
 HELP = """\
-Show what the conversations of all files consist of: turns, complexity, categories, splits, tags, calls by tool,
-refusals, wordings, seeded rows, names, and how many conversations differ only in names and numbers.
+Summarise the conversations of all files: turns, complexity, categories, splits, tags, calls by tool, refusals,
+wordings, seeded rows, names, and how many conversations differ only in names and numbers.
 
     crmeval describe evals/data/crm.jsonl
     crmeval describe data/*.jsonl --examples 20

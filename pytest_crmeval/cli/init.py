@@ -8,7 +8,7 @@ from pathlib import Path
 from pytest_crmeval.cli.terminal import UsageError
 
 HELP = """\
-Write a small project of evaluations: an agent of your own, three CRM conversations, five questions, the programs of two
+Write a small evaluation project: an agent of your own, three CRM conversations, five questions, the programs of two
 checkpoints, the settings of pytest, and a CI workflow. It runs at once, without a key or a server:
 
     crmeval init my-evals && cd my-evals && pytest

@@ -23,8 +23,8 @@ from pytest_crmeval.solutions.json_lines import count_lines
 from pytest_crmeval.solutions.problems import check
 
 HELP = """\
-Judge the programs of model checkpoints: find the solution files, show what will be done and how long it may take, run
-them with pytest, and print pass@1 over the steps. No test file is needed.
+Run and grade the programs of model checkpoints: find the solution files, show what will be done and how long it may
+take, run them with pytest, and print pass@1 over the steps. No test file is needed.
 
     crmeval judge runs/qwen/solutions --problems problems.jsonl
     crmeval judge samples.jsonl --problems HumanEval.jsonl.gz --dry-run
@@ -42,10 +42,10 @@ LiveCodeBench, APPS, TACO, CodeContests, open-r1/codeforces. Without --problems,
 .parquet in DIR, in its parent folder or in the current folder is used.
 
 Programs run isolated on this machine, or on Piston servers. Verdicts of an earlier run on the same files are reused
-(-- --crmeval-fresh judges again). The results are in the folder of the run: eval_checkpoint_N/eval_FILE.txt and .jsonl,
-and batch_eval_results.json. Arguments after -- are passed to pytest.
+(-- --crmeval-fresh runs them again). The results are in the folder of the run: eval_checkpoint_N/eval_FILE.txt and
+.jsonl, and batch_eval_results.json. Arguments after -- are passed to pytest.
 
-Exit status: that of pytest: 0 if every file was judged, 1 if one could not be; 2 if nothing was started.
+Exit status: that of pytest: 0 if every file was graded, 1 if one could not be; 2 if nothing was started.
 """
 TEST = '''\
 """Written by crmeval judge, which runs it; it may be run by pytest as well, with --crmeval-solutions."""
@@ -67,7 +67,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "sources", nargs="+", metavar="DIR", help="folder with checkpoints; also a glob, or a .jsonl file"
     )
-    what = parser.add_argument_group("what to judge")
+    what = parser.add_argument_group("what to run")
     what.add_argument("--problems", action="append", default=[], metavar="FILE", help="problems; repeatable")
     what.add_argument(
         "--tests", metavar="DIR", help="generated tests of open-r1/codeforces, a parquet file per contest"
@@ -135,9 +135,7 @@ def _problems(options: argparse.Namespace) -> Sequence[Path]:
     places = [folder / f"problems{ending}" for folder in folders for ending in ENDINGS]
     if found := next((path for path in places if path.is_file()), None):
         return [found]
-    raise UsageError(
-        "name the problems that the programs solve: --problems FILE (own format, or a benchmark as published)"
-    )
+    raise UsageError("name the problems with --problems FILE: a file in crmeval's own format, or a published benchmark")
 
 
 def _plan(files: Sequence[SolutionRef], workers: int, reports: Path) -> Iterator[str]:

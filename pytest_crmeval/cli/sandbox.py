@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from pytest_crmeval.ports.sandbox import Sandbox
 
 HELP = """\
-Show where the programs of solution files run, what they can reach there, and which languages they can be in. Each
-line is the result of a program that has just tried it.
+Show where the programs of solution files run, what they can access there, and which languages work. Each line is the
+result of a program that has just tried it.
 
     crmeval sandbox                            # the local sandbox, at the strongest level of this machine
     crmeval sandbox --level landlock           # another level

@@ -17,7 +17,7 @@ from pytest_crmeval.journal.locks import Holder, Lock, LockedError, holder_of, i
 
 HELP = """\
 Stop a run gracefully: no further case is started, and finished cases are in the journal and in the report. Cases in
-progress have at most a minute to finish; a solution file keeps what was judged so far, and continues from there when
+progress have at most a minute to finish; a solution file keeps what was graded so far, and continues from there when
 the run is resumed. Waits until the run has stopped. A second stop, or --now, abandons the cases in progress.
 
     crmeval stop latest

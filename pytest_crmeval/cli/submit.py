@@ -122,8 +122,8 @@ def _check_secrets(arguments: Sequence[str]) -> None:
             shown = f"{shown.partition('?')[0]}: {name}"
         if shown != argument:
             raise UsageError(
-                f"{shown}: a secret must not be part of the command, which is kept in {JOB}; "
-                "give it in the environment or in a .env file"
+                f"{shown}: a secret must not be part of the command, which is stored in {JOB}; "
+                "put it in the environment or in a .env file"
             )
 
 
@@ -143,7 +143,9 @@ def _make_known(reports: Path, run: str) -> None:
     try:
         point(reports / LATEST, run)
     except OSError as error:
-        sys.stderr.write(f"crmeval: {reports / LATEST}: {error.strerror}; it does not point to {run}: use that name\n")
+        sys.stderr.write(
+            f"crmeval: {reports / LATEST}: {error.strerror}; it does not point to this run: use its id, {run}\n"
+        )
 
 
 def _arguments(options: argparse.Namespace) -> Iterator[str]:

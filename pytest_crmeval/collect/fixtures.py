@@ -118,7 +118,7 @@ def evaluate(
 
     own = as_agent(agent, "agent")
     if own is None:
-        pytest.fail(f"what the fixture 'agent' returns is not an agent: {not_an_agent(agent)}", pytrace=False)
+        pytest.fail(f"the fixture 'agent' does not return an agent: {not_an_agent(agent)}", pytrace=False)
     # Only for programs: a user's own sandbox fixture must not be set up for conversations.
     has_programs = request.node.get_closest_marker("solutions") is not None
     sandbox = request.getfixturevalue("sandbox") if has_programs else None

@@ -102,7 +102,7 @@ class MessageHandler:
         for trial in [trial for trial, holder in self._trials.items() if holder == worker]:
             self.end_trial(trial)
         for key in self.queue.gone(worker):
-            self.lose(key, worker, f"worker {worker!r} crashed while playing it, like another worker before")
+            self.lose(key, worker, f"worker {worker!r} crashed while playing it, as another worker did before")
 
     def idle(self) -> "Future[None]":
         """Return what is done when no case is being played."""

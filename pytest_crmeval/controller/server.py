@@ -34,15 +34,15 @@ class RunServer:
         self._databases: RunDatabases | None = None
         self._alive: Any = None
         self._stopped = False
-        self._description = "none was needed"
+        self._description = "not needed"
 
     def __str__(self) -> str:
-        """Say which server, for people: no password."""
+        """Describe the server for people, without its password."""
         return self._description
 
     @property
     def has_begun(self) -> bool:
-        """Whether anybody needs it."""
+        """Whether the server was requested."""
         return self._starting is not None
 
     def begin(self) -> None:
@@ -53,10 +53,10 @@ class RunServer:
                 threading.Thread(target=self._start, args=[self._starting], daemon=True).start()
 
     def databases(self) -> "RunDatabases":
-        """Wait until it is ready and return the run's databases on it; UsageError when it can't be had.
+        """Wait until the server is ready and return the run's databases on it; UsageError if there is no server.
 
-        They are made here and not in the background: while it connects, libpq must not see the PG* variables of the
-        user's environment, and a thread that hid them would hide them from the user's code, too.
+        They are created here and not in the background: while it connects, libpq must not see the PG* variables of the
+        user's environment, and a thread that hid them would also hide them from the user's code.
         """
         from pytest_crmeval.postgres.embedded import ServerUnavailable
 

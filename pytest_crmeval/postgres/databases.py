@@ -235,7 +235,8 @@ class RunDatabases:
         ).fetchone() or ("?", False, "")
         if not may:
             raise ServerUnavailable(
-                f"{self.address}: the role {role!r} may not create databases; ask for: ALTER ROLE {role} CREATEDB"
+                f"{self.address}: the role {role!r} can't create databases; "
+                f"a superuser can allow it: ALTER ROLE {role} CREATEDB"
             )
         if lower != "ü":
             raise ServerUnavailable(f"{self.address}: its locale only supports ASCII letters; use a UTF-8 locale")

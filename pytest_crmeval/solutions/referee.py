@@ -174,7 +174,7 @@ def _printed(execution: Execution) -> CheckerFinding:
         return _trouble(f"it prints {printed}, where 1 or 0 is expected{_exit(execution)}")
     (mark,) = marks
     if execution.exit_code != 0 and (mark in _ALL or _CRASHED in execution.stderr):
-        return _trouble(f"it prints {mark:g}, and breaks{_exit(execution)}")
+        return _trouble(f"it prints {mark:g}, but fails{_exit(execution)}")
     if mark in _ALL:
         return CheckerFinding(opinion=CheckerOpinion.ACCEPTED)
     explained = " ".join(line for line in lines if _mark(line) is None)
@@ -195,7 +195,7 @@ def _coded(codes: dict[int, str], execution: Execution, said: bytes) -> CheckerF
     """Read an exit code; the first one in the table accepts."""
     code = execution.exit_code
     if code not in codes:
-        return _trouble(f"its exit code says neither right nor wrong{_exit(execution)}")
+        return _trouble(f"its exit code means neither accepted nor rejected{_exit(execution)}")
     if code == next(iter(codes)):
         return CheckerFinding(opinion=CheckerOpinion.ACCEPTED)
     reason = _cut(" ".join(said.decode("utf-8", "replace").split()))

@@ -94,7 +94,9 @@ def test_a_chain_that_does_not_hold_together(project: Project) -> None:
     """Its segments must cover its turns."""
     pytester = project([case("one", chain_id="c", segment_boundaries=[2])])
 
-    assert "cases.jsonl:1: segment_boundaries: must rise to the last turn, 1, found [2]" in complaint(pytester)
+    assert "cases.jsonl:1: segment_boundaries: must be ascending and end with the last turn, 1; found [2]" in complaint(
+        pytester
+    )
 
 
 def test_a_time_without_a_zone(project: Project) -> None:

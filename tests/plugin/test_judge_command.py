@@ -128,7 +128,7 @@ def test_problems_beside_the_checkpoints_are_used(folder: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["runs"], "name the problems that the programs solve: --problems FILE"),
+        (["runs"], "name the problems with --problems FILE"),
         (["runs", "--problems", "no.jsonl"], "no.jsonl: no such file of problems"),
         (["nowhere", "--problems", "HumanEval.jsonl"], "nowhere: not found"),
         (["runs", "--problems", "runs/checkpoint_10/samples.jsonl"], "samples.jsonl:1: "),

@@ -110,9 +110,7 @@ def test_agent_fixture_that_returns_something_else_is_an_error_of_each_case(form
     result = forms.runpytest("-p", "no:xdist")
 
     result.assert_outcomes(errors=4)
-    result.stdout.fnmatch_lines(
-        ["what the fixture 'agent' returns is not an agent: *, but it is a value of type 'int'"]
-    )
+    result.stdout.fnmatch_lines(["the fixture 'agent' does not return an agent: *, but it is a value of type 'int'"])
 
 
 PROGRAM = """

@@ -105,7 +105,7 @@ def test_one_item_per_agent_and_question_and_no_server(asking: Made, xdist: list
     result = pytester.runpytest("-v", *xdist, "--crmeval-agent", "oracle", "--crmeval-agent", "mute")
 
     result.assert_outcomes(passed=4, failed=4)
-    result.stdout.fnmatch_lines(["crmeval server: none was needed"])
+    result.stdout.fnmatch_lines(["crmeval server: not needed"])
     result.stdout.fnmatch_lines_random(["*test_q.py::test_question?oracle-judged? *", "mute failed exact (*"])
     summaries = {each["subject"]: each for each in report_of(pytester.path)["results"]}
     assert (1.0, 0.0) == (summaries["oracle"]["pass_rate"], summaries["mute"]["pass_rate"])
@@ -113,7 +113,7 @@ def test_one_item_per_agent_and_question_and_no_server(asking: Made, xdist: list
         summaries["mute"]["metrics"]["not_attempted"],
         summaries["oracle"]["metrics"]["not_attempted"],
     )
-    assert "none was needed" == report_of(pytester.path)["run"]["parts"][0]["server"]
+    assert "not needed" == report_of(pytester.path)["run"]["parts"][0]["server"]
 
 
 def test_a_wrong_answer_is_explained(asking: Made) -> None:
@@ -565,7 +565,7 @@ def test_no_server_is_started_for_conversations_that_are_not_chosen(asking: Made
     result = pytester.runpytest("-k", "exact", "-n", "1")
 
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["crmeval server: none was needed"])
+    result.stdout.fnmatch_lines(["crmeval server: not needed"])
 
 
 def test_a_shard_of_which_one_case_was_named_is_not_merged(

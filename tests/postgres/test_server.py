@@ -110,7 +110,10 @@ def test_a_role_that_may_not_create_databases(project: Project, server: str, mon
     result = project().runpytest()
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
-    assert "the role 'intern' may not create databases; ask for: ALTER ROLE intern CREATEDB" in result.stderr.str()
+    assert (
+        "the role 'intern' can't create databases; a superuser can allow it: ALTER ROLE intern CREATEDB"
+        in result.stderr.str()
+    )
 
 
 def test_a_role_that_may_create_databases_and_nothing_else(

@@ -163,7 +163,7 @@ def test_another_language_than_that_of_the_tests_is_unsupported(auto: LocalSandb
     (found,) = judged(auto, tmp_path, [HUMAN_EVAL], [sample])
 
     assert isinstance(found, Ungradable)
-    assert "its tests call a function in Python" == found.detail
+    assert "its tests call a Python function" == found.detail
 
 
 @pytest.mark.skipif(not HUMANEVAL.is_dir(), reason="the programs of HumanEval are not here")

@@ -157,7 +157,7 @@ def test_more_output_than_is_expected_is_wrong_for_testlib(cpp: LocalSandbox) ->
     ("source", "reason"),
     [
         ("raise SystemExit(1)", "it prints nothing, where 1 or 0 is expected (exit code 1)"),
-        ("print(0, flush=True); 1 / 0", "it prints 0, and breaks (exit code 1; ZeroDivisionError: division by zero)"),
+        ("print(0, flush=True); 1 / 0", "it prints 0, but fails (exit code 1; ZeroDivisionError: division by zero)"),
         ("x = [0] * 10**9; print(0)", "it was ended by its limit of memory"),
         ("def", "SyntaxError"),
     ],
@@ -261,7 +261,7 @@ def test_time_for_one_solution_keeps_what_was_done(auto: LocalSandbox) -> None:
 
     done = [str(test.verdict) for test in outcome.tests]
     assert ("SKIPPED", "AC", "SKIPPED") == (outcome.verdict, done[0], done[-1])
-    assert "the time for one solution was up (0.5 s)" in outcome.reason
+    assert "the time limit for one solution was reached (0.5 s)" in outcome.reason
 
 
 @pytest.mark.parametrize(("name", "solved"), [("canonical", 164), ("half_wrong", 82)])

@@ -9,16 +9,16 @@ from pytest_crmeval.domain.json import JsonObject
 KEPT = 5
 """Misses of one kind that are shown."""
 _FREE = (
-    "where a case says itself what a table ends with, the columns that it does not name may hold anything, and what a "
-    "later turn writes over leaves no trace"
+    "if a case has expected_state, columns that it does not list may have any value, and a change that a later turn "
+    "overwrites leaves no trace"
 )
 WHY: Mapping[str, str] = {
     "choice changed": _FREE,
     "argument added": _FREE,
     "extra write": _FREE,
-    "filters dropped": "rows that were not asked for are told as if they had been; but an honest agent may name others "
-    "for contrast, or has heard of them before, and words alone don't always tell the one from the other",
-    "false name": "signs don't count in names: uk-old and uk_old are the same words",
+    "filters dropped": "the reply reports rows that were not asked for as if they had been; an honest agent may also "
+    "mention other rows, for contrast or from an earlier turn, and the words don't always show the difference",
+    "false name": "punctuation in names is ignored: uk-old and uk_old are the same words",
 }
 """Kind that scorers can't always catch -> why not."""
 

@@ -174,7 +174,7 @@ def decode(line: bytes, path: Path, number: int) -> ConversationRecord:
         raise DatasetError(f"{path}:{number}: turns: {problem}")
     ends = record.segment_boundaries
     if ends and (list(ends) != sorted(set(ends)) or ends[-1] != len(ids)):
-        problem = f"must rise to the last turn, {len(ids)}, found {ends}"
+        problem = f"must be ascending and end with the last turn, {len(ids)}; found {ends}"
         raise DatasetError(f"{path}:{number}: segment_boundaries: {problem}")
     if (record.contains_failure or record.failure_turn is not None) and record.failure_turn not in ids:
         raise DatasetError(f"{path}:{number}: failure_turn: must be one of the turns {ids}")
@@ -197,16 +197,16 @@ def _contradiction(turn: TurnRecord) -> str:
         problem = "further_calls: expected_tool must not be empty"
     elif turn.expected_tool:
         written = next(filter(writes, done), "") if turn.reply_asks else ""
-        problem = f"reply_asks: {written} is to succeed, but an agent that still has to ask can't have written yet"
+        problem = f"reply_asks: {written} must not succeed in this turn: an agent that has to ask first can't write yet"
         problem = problem if written else ""
     elif turn.expect_success and not turn.reply_asks:
-        problem = (
-            'expected_tool: when empty, needs "expect_success": false (to decline) or "reply_asks": true (to ask back)'
-        )
+        problem = 'expected_tool: if empty, add "expect_success": false (to decline) or "reply_asks": true (to ask)'
     elif turn.expected_args or turn.further_calls:
-        problem = f"{'expected_args' if turn.expected_args else 'further_calls'}: must be empty where expected_tool is"
+        problem = (
+            f"{'expected_args' if turn.expected_args else 'further_calls'}: must be empty if expected_tool is empty"
+        )
     elif turn.expected_error_substring:
-        problem = "expected_error_substring: nothing is called, so nothing is refused by the CRM; leave it out"
+        problem = "expected_error_substring: nothing is called, so the CRM can't refuse it; omit it"
     else:
         problem = ""
     return problem and f"turn {turn.turn_id}: {problem}"

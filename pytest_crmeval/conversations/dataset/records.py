@@ -46,16 +46,21 @@ class TurnRecord(Record):
     expected_error_substring: str | None = None
     failure_category: str | None = None
     expected_response: ExpectedResponse | None = None
-    reply_facts: Annotated[list[Scalar] | None, msgspec.Meta(description="Ours: what the reply has to say.")] = None
+    reply_facts: Annotated[
+        list[Scalar] | None,
+        msgspec.Meta(description="Added to CL-Bench's format: the facts that the reply must contain."),
+    ] = None
     implied_args: Annotated[
         list[str],
-        msgspec.Meta(description="Ours: arguments that the words imply without saying them; lint leaves them alone."),
+        msgspec.Meta(description="Added: arguments that the words imply without saying them; lint accepts them."),
     ] = []
 
-    reply_asks: Annotated[bool, msgspec.Meta(description="Ours: whether the reply has to ask back.")] = False
+    reply_asks: Annotated[
+        bool, msgspec.Meta(description="Added: whether the reply must ask a clarifying question.")
+    ] = False
     further_calls: Annotated[
         list[CallRecord],
-        msgspec.Meta(description="Ours: what else the user wants in the same turn; all of it is to succeed."),
+        msgspec.Meta(description="Added: further calls for the same turn; all of them must succeed."),
     ] = []
 
     @property
@@ -157,15 +162,15 @@ class ConversationRecord(Record):
     expected_outcome: str | None = None
     cumulative_context: CumulativeContext = msgspec.field(default_factory=CumulativeContext)
     now: (
-        Annotated[datetime, msgspec.Meta(tz=True, description="Ours: what the clock of the CRM shows; rules go by it.")]
+        Annotated[datetime, msgspec.Meta(tz=True, description="Added: the clock of the CRM, which its rules use.")]
         | None
     ) = None
-    tags: Annotated[list[str], msgspec.Meta(description="Ours: labels to report by.")] = []
+    tags: Annotated[list[str], msgspec.Meta(description="Added: labels for selection and reports.")] = []
     split: Annotated[
         Literal["train", "test"] | None,
-        msgspec.Meta(description="Ours: whether agents that learn may learn from it, or are tested with it."),
+        msgspec.Meta(description="Added: whether agents that learn may learn from the case, or are tested with it."),
     ] = None
     expected_state: Annotated[
         ExpectedState | None,
-        msgspec.Meta(description="Ours: the rows that an entity has at the end, exactly, in the columns given."),
+        msgspec.Meta(description="Added: exactly the rows that an entity has at the end, in the given columns."),
     ] = None

@@ -14,7 +14,7 @@ from pytest_crmeval.solutions.referee import value_difference
 from pytest_crmeval.solutions.solution import Solution
 
 ENDED = "the program ended before its tests did"
-NOT_PYTHON = "its tests call a function in Python"
+NOT_PYTHON = "its tests call a Python function"
 
 
 @cache

@@ -60,13 +60,13 @@ class ProgramRun:
         """Return why the next test is not run; empty if it is."""
         limit = self.rules.solution_seconds
         if self.broken:
-            return "the judge has failed before"
+            return "the sandbox failed in an earlier test"
         if self._failed() is not None and not self.rules.all_tests:
-            return "an earlier test has decided"
+            return "an earlier test has failed"
         if limit is None or self.seconds < limit:
             return ""
         self.late = True
-        return f"the time for one solution was up ({limit:g} s)"
+        return f"the time limit for one solution was reached ({limit:g} s)"
 
     def verdict(self) -> tuple[TestVerdict, str]:
         """Return the verdict on the program and its reason: the first failed test, else the first judge error."""

@@ -17,7 +17,7 @@ from pytest_crmeval.solutions.solution import Solution
 
 AHEAD = 2
 """How many solutions per thread are read before they are judged, so that a big file is never in memory."""
-TIME_IS_UP = "the time of the file was up"
+TIME_IS_UP = "the time limit of the file was reached"
 Judged = SolutionOutcome | Ungradable
 Judging = Callable[[Solution], Judged]
 

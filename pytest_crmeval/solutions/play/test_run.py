@@ -126,10 +126,11 @@ def failure_of(execution: Execution, problem: Problem, limits: Limits) -> Failur
 
 
 def _overtime(execution: Execution, problem: Problem, limits: Limits) -> str:
-    spent = "" if execution.cpu_seconds is None else f" after {execution.cpu_seconds:.2f} s of CPU time"
     if execution.ending is Termination.WALL_TIME:
-        return f"not ended in {limits.wall_seconds:g} s on the clock{spent} of {problem.time_limit:g} s"
-    return f"more than {problem.time_limit:g} s of CPU time{spent and f': stopped or ended{spent}'}"
+        used = "" if execution.cpu_seconds is None else f" ({execution.cpu_seconds:.2f} s of CPU time used)"
+        return f"not finished within {limits.wall_seconds:g} s of wall time{used}"
+    ended = "" if execution.cpu_seconds is None else f" (ended after {execution.cpu_seconds:.2f} s)"
+    return f"more than {problem.time_limit:g} s of CPU time{ended}"
 
 
 def _ended(execution: Execution, limits: Limits) -> str:

@@ -44,7 +44,7 @@ class TestRecord(msgspec.Struct, forbid_unknown_fields=True):
     __test__ = False  # pytest must not collect it
 
     input: str
-    output: Annotated[str, msgspec.Meta(description="What a right program prints; a checker may accept others.")] = ""
+    output: Annotated[str, msgspec.Meta(description="The expected output; a checker may accept others.")] = ""
 
 
 class CheckerRecord(msgspec.Struct, forbid_unknown_fields=True):
@@ -52,7 +52,7 @@ class CheckerRecord(msgspec.Struct, forbid_unknown_fields=True):
 
     style: Annotated[
         Literal["stdout", "testlib", "kattis"],
-        msgspec.Meta(description="How it is called, and how it answers: docs/problems.md."),
+        msgspec.Meta(description="How the checker is called and how it reports its verdict: docs/problems.md."),
     ]
     source: Annotated[str, msgspec.Meta(description="If it is missing, the problem is reported as unsupported.")] = ""
     language: Annotated[str, msgspec.Meta(description="As solutions name it: python, cpp, GNU C++17.")] = "python"

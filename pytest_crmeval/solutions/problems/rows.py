@@ -94,7 +94,7 @@ class UnpackedRows(LineRows):
                 name = path.name.lower().removesuffix(GZIP)
                 spool.writelines(_as_lines(packed) if name.endswith(JSON) else packed)
         except (gzip.BadGzipFile, EOFError, zlib.error, ValueError) as error:
-            raise DatasetError(f"{path}: this can't be unpacked: {error}") from error
+            raise DatasetError(f"{path}: this can't be decompressed: {error}") from error
         spool.flush()
 
 

@@ -115,7 +115,7 @@ def test_unwritable_latest_link_is_reported(here: Path, capsys: pytest.CaptureFi
     submitted()
 
     said = capsys.readouterr()
-    assert "crmeval: reports/latest: Is a directory; it does not point to mine: use that name\n" == said.err
+    assert "crmeval: reports/latest: Is a directory; it does not point to this run: use its id, mine\n" == said.err
     assert "run mine is submitted, but not started" in said.out
     assert ["latest", "mine"] == sorted(path.name for path in (here / "reports").iterdir())
 

@@ -154,7 +154,7 @@ def test_a_miss_of_a_kind_that_can_not_always_be_caught_says_why() -> None:
     tally = Tally(kind="filters dropped")
     tally.add("one", Miss(case="one", turn=1, what="all of them"))
 
-    assert "words alone" in str(tally.to_dict()["why"])
+    assert "for contrast" in str(tally.to_dict()["why"])
 
 
 @pytest.mark.parametrize(("most", "expected"), [(1, [3]), (2, [3, 0]), (3, [3, 4, 1]), (9, [0, 1, 2, 3, 4])])

@@ -79,7 +79,7 @@ def test_a_broken_archive_is_refused(tmp_path: Path) -> None:
     """With its name."""
     (tmp_path / "p.jsonl.gz").write_bytes(b"not an archive")
 
-    with pytest.raises(DatasetError, match=r"p\.jsonl\.gz: this can't be unpacked"):
+    with pytest.raises(DatasetError, match=r"p\.jsonl\.gz: this can't be decompressed"):
         opened([tmp_path / "p.jsonl.gz"])
 
 

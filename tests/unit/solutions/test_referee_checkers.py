@@ -123,7 +123,7 @@ def test_zero_and_a_crash_is_trouble() -> None:
     run = Execution(ending=Termination.EXITED, exit_code=1, stdout=b"0\n", stderr=crashed)
 
     found = finding_of(CheckerStyle.STDOUT, run)
-    assert (CheckerOpinion.TROUBLE, "it prints 0, and breaks (exit code 1; IndexError: list index out of range)") == (
+    assert (CheckerOpinion.TROUBLE, "it prints 0, but fails (exit code 1; IndexError: list index out of range)") == (
         found.opinion,
         found.reason,
     )

@@ -94,4 +94,4 @@ class _TextUnpickler(pickle.Unpickler):
 
     def find_class(self, module_name: str, global_name: str) -> NoReturn:
         """Refuse every class and function."""
-        raise pickle.UnpicklingError(f"it wants {module_name}.{global_name}, but should be a text")
+        raise pickle.UnpicklingError(f"it contains {module_name}.{global_name}, but must be a string")

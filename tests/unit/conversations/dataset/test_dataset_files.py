@@ -154,10 +154,26 @@ BAD_LINES = [
         "failure_turn: must be one of the turns [1]",
         id="a failure before the start",
     ),
-    pytest.param(chain(2, 4), "segment_boundaries: must rise to the last turn, 3, found [2, 4]", id="beyond the end"),
-    pytest.param(chain(1, 2), "segment_boundaries: must rise to the last turn, 3, found [1, 2]", id="not to the end"),
-    pytest.param(chain(2, 1, 3), "segment_boundaries: must rise to the last turn, 3, found [2, 1, 3]", id="falling"),
-    pytest.param(chain(2, 2, 3), "segment_boundaries: must rise to the last turn, 3, found [2, 2, 3]", id="empty"),
+    pytest.param(
+        chain(2, 4),
+        "segment_boundaries: must be ascending and end with the last turn, 3; found [2, 4]",
+        id="beyond the end",
+    ),
+    pytest.param(
+        chain(1, 2),
+        "segment_boundaries: must be ascending and end with the last turn, 3; found [1, 2]",
+        id="not to the end",
+    ),
+    pytest.param(
+        chain(2, 1, 3),
+        "segment_boundaries: must be ascending and end with the last turn, 3; found [2, 1, 3]",
+        id="falling",
+    ),
+    pytest.param(
+        chain(2, 2, 3),
+        "segment_boundaries: must be ascending and end with the last turn, 3; found [2, 2, 3]",
+        id="empty",
+    ),
     pytest.param(chain(0, 3), "segment_boundaries[0]: Expected `int` >= 1", id="a segment of nothing"),
     pytest.param(
         chain(3, summaries=[{"expected_outcome": "perhaps"}]),
@@ -390,7 +406,7 @@ def test_what_a_turn_may_mean(written: Written, fields: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("fields", "complaint"),
     [
-        ({"expected_tool": ""}, "expected_tool: when empty, needs"),
+        ({"expected_tool": ""}, "expected_tool: if empty, add"),
         ({"expected_tool": "", "expect_success": False, "expected_args": {"a": 1}}, "expected_args: must be empty"),
         ({"expected_tool": "", "reply_asks": True, "further_calls": [NOTE]}, "further_calls: must be empty"),
         (
@@ -401,8 +417,11 @@ def test_what_a_turn_may_mean(written: Written, fields: dict[str, Any]) -> None:
             {"expected_tool": "list_notes", "further_calls": [{"expected_tool": ""}]},
             "further_calls: expected_tool must",
         ),
-        ({**NOTE, "reply_asks": True}, "reply_asks: add_note is to succeed"),
-        ({"expected_tool": "list_notes", "reply_asks": True, "further_calls": [NOTE]}, "reply_asks: add_note is to"),
+        ({**NOTE, "reply_asks": True}, "reply_asks: add_note must not succeed"),
+        (
+            {"expected_tool": "list_notes", "reply_asks": True, "further_calls": [NOTE]},
+            "reply_asks: add_note must not succeed",
+        ),
     ],
     ids=str,
 )

@@ -49,15 +49,15 @@ def test_right_on_every_test() -> None:
         (
             Execution(ending=Termination.CPU_TIME, cpu_seconds=1.2),
             "TLE",
-            "more than 1 s of CPU time: stopped or ended after 1.20 s of CPU time",
+            "more than 1 s of CPU time (ended after 1.20 s)",
         ),
         (Execution(ending=Termination.CPU_TIME, stderr=b"memory error"), "TLE", "more than 1 s of CPU time"),
         (
             Execution(ending=Termination.WALL_TIME, cpu_seconds=0.01),
             "TLE",
-            "not ended in 3 s on the clock after 0.01 s of CPU time of 1 s",
+            "not finished within 3 s of wall time (0.01 s of CPU time used)",
         ),
-        (exited("1", cpu=1.5), "TLE", "more than 1 s of CPU time: stopped or ended after 1.50 s of CPU time"),
+        (exited("1", cpu=1.5), "TLE", "more than 1 s of CPU time (ended after 1.50 s)"),
     ],
 )
 def test_what_really_happened_is_the_verdict(run: Execution, verdict: str, reason: str) -> None:
@@ -66,7 +66,7 @@ def test_what_really_happened_is_the_verdict(run: Execution, verdict: str, reaso
 
     assert (verdict, f"test 1 (official): {reason}") == (outcome.verdict, outcome.reason)
     assert [verdict, "SKIPPED"] == verdicts(outcome)
-    assert "an earlier test has decided" == outcome.tests[1].reason
+    assert "an earlier test has failed" == outcome.tests[1].reason
 
 
 def test_all_tests_are_run_if_they_are_wanted() -> None:
@@ -118,7 +118,7 @@ def test_time_for_one_solution() -> None:
     outcome = judged(slow, problem("1", "1", "1"), Rules(solution_seconds=1.5))
 
     assert (["AC", "AC", "SKIPPED"], "SKIPPED") == (verdicts(outcome), outcome.verdict)
-    assert "1 of 3 tests skipped: the time for one solution was up (1.5 s)" == outcome.reason
+    assert "1 of 3 tests skipped: the time limit for one solution was reached (1.5 s)" == outcome.reason
 
 
 def test_a_large_input_is_skipped_and_not_wrong() -> None:
