@@ -14,7 +14,7 @@ from pytest_crmeval.models.specs import is_model
 from pytest_crmeval.options.values import DEFAULT_SCORERS, Options
 from pytest_crmeval.player.agents import subjects_of
 from pytest_crmeval.player.context import Context
-from pytest_crmeval.player.models import judge_of
+from pytest_crmeval.player.models import judge_of, retiring
 from pytest_crmeval.render import summary
 from pytest_crmeval.report.costs import agreed
 from pytest_crmeval.report.report import Report
@@ -42,6 +42,7 @@ def announcement(  # noqa: PLR0913 (a line each)
     yield f"crmeval run:    {options.run} ({len(cases)} to play{again})"
     if not cases or not all(map(is_of_checkpoint, cases)):
         yield f"crmeval agent:  {', '.join(map(_named, subjects_of(context), subjects_of(context).values()))}"
+    yield from (f"crmeval model:  {notice}" for notice in retiring(options))
     if options.selection:
         yield f"crmeval cases:  {options.selection}"
     yield f"crmeval server: {server}"

@@ -139,6 +139,8 @@ class Trial(Record, frozen=True, kw_only=True):
     """The opinion of the judge; None if there is no judge."""
     notes: tuple[str, ...] = ()
     """Remarks for the reader, for example about a setting that the model refused."""
+    models: tuple[str, ...] = ()
+    """The models that the subject asked through us: provider:model."""
     tallies: Tallies = _NOTHING
     """Counts of metrics that only this kind of case has."""
     transcript: Unwritten = _NO_TRANSCRIPT

@@ -6,6 +6,7 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from pytest_crmeval.domain.usage import Usage
+from pytest_crmeval.models.retirement import retirement_notice
 from pytest_crmeval.models.specs import ADDRESSES, ModelSpec, Price
 
 Pricing = Callable[[Usage], float | None]
@@ -39,6 +40,11 @@ def other_addresses() -> Mapping[str, str]:
 def is_priced(spec: ModelSpec) -> bool:
     """Whether the price of a model is known, which a budget requires."""
     return price_of(spec) is not _unknown
+
+
+def notice_of(spec: ModelSpec) -> str:
+    """Return a warning if the provider has retired a model or soon will; empty for a server of one's own."""
+    return "" if spec.base_url and not _is_own(spec.provider, spec.base_url) else retirement_notice(spec.model)
 
 
 def _is_own(provider: str, address: str) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.models.backend import Answer, Backend
 from pytest_crmeval.models.control import Charge, Control, Feedback
-from pytest_crmeval.models.prices import Pricing
+from pytest_crmeval.models.prices import Pricing, notice_of
 from pytest_crmeval.models.specs import ModelSpec
 from pytest_crmeval.models.token_estimates import TokenEstimate
 from pytest_crmeval.models.usage_meter import PATIENCE, UsageMeter, current
@@ -42,6 +42,7 @@ class RetryingModel:
         self._sleep = sleep
         self._name = f"{spec} {spec.base_url}" if spec.base_url else str(spec)
         """The model's name in permits."""
+        self._notice = notice_of(spec)
         self._estimate = TokenEstimate(spec.max_output_tokens)
 
     @property
@@ -52,6 +53,7 @@ class RetryingModel:
     def complete(self, prompt: Prompt) -> Completion:
         """Call the model until there is an answer, or the attempts or the patience run out."""
         meter, start, failures, empty = current(), time.monotonic(), 0, 0
+        meter.note(self._notice)  # also on a trial that fails because the model is gone
         tokens, written = self._estimate.bound(prompt, meter), self._spec.max_output_tokens
         most = self._price(Usage(input=max(1, tokens - written), output=written, calls=1)) if meter.trial else None
         charge = Charge(most=most or 0.0, trial=meter.trial, agent=meter.agent)

@@ -69,8 +69,8 @@ class UsageMeter:
             self._charge(Bill(usage=usage, cost=reply.cost))
 
     def note(self, text: str) -> None:
-        """Add a note, unless it is there already."""
-        if text not in self.notes:
+        """Add a note, unless it is empty or there already."""
+        if text and text not in self.notes:
             self.notes.append(text)
 
     def _charge(self, bill: Bill) -> None:

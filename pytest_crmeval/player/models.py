@@ -3,10 +3,11 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_crmeval.agents import FORMER_MODELS
 from pytest_crmeval.agents.atlas.agent import Atlas
 from pytest_crmeval.agents.atlas.specs import AtlasSpec, AtlasSpecError, is_atlas, settled
 from pytest_crmeval.agents.chat import ChatAgent
@@ -16,7 +17,7 @@ from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.journal.ids import JUDGEMENTS
 from pytest_crmeval.models.backend import Backend
 from pytest_crmeval.models.control import Control
-from pytest_crmeval.models.prices import Pricing, is_priced, price_of
+from pytest_crmeval.models.prices import Pricing, is_priced, notice_of, price_of
 from pytest_crmeval.models.retrying_model import RetryingModel
 from pytest_crmeval.models.specs import ADDRESSES, ModelSpec, SpecError, address, is_model
 from pytest_crmeval.models.usage_meter import current
@@ -113,6 +114,13 @@ def check_models(context: Context, specs: Iterable[str]) -> None:
                     f"crmeval: --crmeval-budget: the price of {spec.partition('?')[0]} is unknown; give it in dollars "
                     "per million tokens: ?price=INPUT/OUTPUT or ?price=INPUT/CACHED/OUTPUT"
                 )
+
+
+def retiring(options: Options) -> Iterator[str]:
+    """Yield a warning for each model of the run that is retired or soon will be; nothing if the run is replayed."""
+    for spec in () if options.replay else dict.fromkeys(map(parsed_spec, _specs(options))):
+        if notice := notice_of(spec):
+            yield notice
 
 
 def judge_of(context: Context) -> "Judge | None":
@@ -222,7 +230,10 @@ def _model(context: Context, spec: ModelSpec) -> ChatModel:
     if options.replay:
         from pytest_crmeval.models.cassettes import ReplayingModel
 
-        return ReplayingModel(spec.identity, options.replay, _Price(spec), context.redactor)
+        replaying = partial(ReplayingModel, folder=options.replay, redactor=context.redactor)
+        former = replace(spec, model=FORMER_MODELS.get(spec.model, ""))
+        before = replaying(former.identity, price=_Price(former)) if former.model else None
+        return replaying(spec.identity, price=_Price(spec), former=before)
     model = live_model(spec, lambda: context.services().control, context.env_error, needs_key=not context.is_dry_run)
     if options.record:
         from pytest_crmeval.models.cassettes import RecordingModel

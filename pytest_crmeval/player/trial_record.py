@@ -106,7 +106,8 @@ class TrialRecord:
             by_role.setdefault("student" if role == "agent" else role, []).append(meter.bill)
         several = by_role if len(by_role) > 1 else {}
         roles = {role: spent for role, bills in several.items() if (spent := total(bills))}
-        return replace(trial, bill=bill, roles=roles, notes=tuple(dict.fromkeys(notes)))
+        asked = tuple(dict.fromkeys(str(call.identity) for meter in subject for call in meter.calls))
+        return replace(trial, bill=bill, roles=roles, notes=tuple(dict.fromkeys(notes)), models=asked)
 
     def broken(self, reason: str, seconds: float) -> Trial:
         """Return the errored trial of an interrupted dialogue, with the dialogue so far."""

@@ -110,6 +110,8 @@ def _figures(summary: SubjectSummary) -> Iterator[tuple[str, str]]:
     if summary.bill is None:
         return
     usage = summary.bill.usage
+    if summary.models:
+        yield "model", ", ".join(summary.models)
     yield "calls", number(usage.calls)
     yield "retries", number(usage.retries)
     yield "tokens in", number(usage.input)

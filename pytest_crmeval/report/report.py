@@ -49,6 +49,8 @@ class SubjectSummary(Counts, frozen=True, kw_only=True):
     """Trials whose model calls were replayed from a cassette."""
     notes: Mapping[str, int] = {}
     """Note for the reader -> number of trials that have it."""
+    models: Mapping[str, int] = {}
+    """Model that was asked, provider:model -> number of trials that asked it."""
     cases: int | None = None
     """Distinct planned cases; fewer than the planned trials if cases are tried several times."""
     figures: Figures = always(_NOTHING)
@@ -183,6 +185,7 @@ def pooled(suite: str, parts: Sequence[SubjectSummary]) -> SubjectSummary:
         bill=total(part.bill for part in parts),
         replayed=sum(part.replayed for part in parts),
         notes=sum((Counter(part.notes) for part in parts), start=Counter()),
+        models=sum((Counter(part.models) for part in parts), start=Counter()),
         checkpoint=pooled_figures(part.checkpoint for part in parts),
     )
 
@@ -217,6 +220,7 @@ def summary_of(suite: str, subject: str, trials: Sequence[Trial], not_run: int) 
         judge=judge_figures(trials),
         replayed=sum(trial.bill is not None and trial.bill.replayed for trial in trials),
         notes=dict(sorted(Counter(chain.from_iterable(notes)).items())),
+        models=dict(sorted(Counter(chain.from_iterable(trial.models for trial in trials)).items())),
         slowest=slowest(trials),
         dearest=dearest(trials),
         reasons=reasons_of(trials),

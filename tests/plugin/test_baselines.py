@@ -41,8 +41,11 @@ def test_three_baselines_play_in_one_run(project: Project, providers: Providers)
     assert {"claude": 3, "gpt-4.1": 3, "gpt-4.1-mini": 3} == {
         name: summary["passed"] for name, summary in summaries(pytester.path).items()
     }
+    assert {"claude": {"anthropic:claude-sonnet-5-5": 3}, "gpt-4.1": {"openai:gpt-4.1": 3}} == {
+        name: summary["models"] for name, summary in summaries(pytester.path).items() if name != "gpt-4.1-mini"
+    }
     models = {seen.model for seen in server.seen}
-    assert {"claude-sonnet-4-5-20250929", "gpt-4.1", "gpt-4.1-mini"} == models
+    assert {"claude-sonnet-5-5", "gpt-4.1", "gpt-4.1-mini"} == models
 
 
 def test_what_a_trial_took_is_in_the_report(project: Project, providers: Providers) -> None:

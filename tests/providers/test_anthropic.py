@@ -19,7 +19,6 @@ from pytest_crmeval.domain.messages import (
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.models.sdks.anthropic import anthropic_backend
 from pytest_crmeval.models.specs import ModelSpec
-from pytest_crmeval.models.usage_meter import UsageMeter, opened
 from pytest_crmeval.ports.chat_model import Cause, Completion, ModelError, Prompt
 from tests.providers.answers import Answer, Malformed, Refuse, Say, Status
 from tests.providers.delivery import Seen
@@ -99,24 +98,6 @@ def test_without_a_temperature_the_version_is_the_sdks() -> None:
 def test_the_limit_of_tokens_is_never_left_out() -> None:
     """The server needs one."""
     assert Cause.BAD_REQUEST is refusal(Status(400, "max_tokens: 800 > 512, only 512 are allowed"))
-
-
-def test_a_model_that_is_soon_to_go_is_noted() -> None:
-    """A warning would be an error in a test run that takes warnings for errors."""
-    meter = UsageMeter()
-    with opened(meter):
-        seen(HELLO, "anthropic:claude-2.1")
-
-    assert ["claude-2.1 reaches its end of life on July 21st, 2025"] == meter.notes
-
-
-def test_a_model_that_stays_needs_no_note() -> None:
-    """Or one that nobody knows."""
-    meter = UsageMeter()
-    with opened(meter):
-        seen(HELLO, "anthropic:claude-x")
-
-    assert [] == meter.notes
 
 
 def test_all_that_was_read_is_input() -> None:

@@ -142,8 +142,11 @@ class ReplayingModel:
         folder: Path,
         price: Callable[[Usage], float | None],
         redactor: Redactor | None = None,
+        former: "ReplayingModel | None" = None,
     ) -> None:
         self._identity = identity
+        self._former = former
+        """The model that the same agent asked before, if that is on the cassette."""
         self._folder = folder
         self._price = price
         self._redactor = redactor or Redactor()
@@ -161,9 +164,10 @@ class ReplayingModel:
             if playback is None or playback.meter is not meter or playback.folder != self._folder:
                 playback = _Playback(meter, self._folder, self._redactor)
                 _PLAYBACK.set(playback)
-            completion = playback.answer(self._identity, prompt)
-            call = ModelCall(identity=self._identity, prompt=prompt, completion=completion)
-            meter.take(call, self._price(completion.usage), replayed=True)
+            model = self._former if self._former and playback.has(self._former.identity) else self
+            completion = playback.answer(model.identity, prompt)
+            call = ModelCall(identity=model.identity, prompt=prompt, completion=completion)
+            meter.take(call, model._price(completion.usage), replayed=True)  # noqa: SLF001 (of the same class)
         return completion
 
 
@@ -189,6 +193,13 @@ class _Playback:
             self._left.setdefault(exchange.key, []).append(exchange)
         self._played = 0
         self._last: tuple[ModelIdentity, Prompt, str] | None = None
+
+    def has(self, identity: ModelIdentity) -> bool:
+        """Whether a model was recorded, with whatever settings."""
+        return any(
+            (each.line["provider"], each.line["model"]) == (identity.provider, identity.model)
+            for each in self._exchanges
+        )
 
     def answer(self, identity: ModelIdentity, prompt: Prompt) -> Completion:
         """Return the first answer to the request that has not been replayed yet; calls on the meter have been."""

@@ -28,9 +28,9 @@ class Messages:
 
     path = "/v1/messages"
 
-    def __init__(self, spec: ModelSpec, notes: tuple[str, ...] = ()) -> None:
+    def __init__(self, spec: ModelSpec) -> None:
         sent = {"temperature": spec.temperature, "max_tokens": spec.max_output_tokens}
-        self.settings = Settings(spec.model, sent, needed=frozenset({"max_tokens"}), notes=notes)
+        self.settings = Settings(spec.model, sent, needed=frozenset({"max_tokens"}))
         self._model = spec.model
         self._tools = ToolsCache(_tools)
 
@@ -139,7 +139,6 @@ def _usage(answer: object) -> Usage:
 def anthropic_backend(spec: ModelSpec, key: str, base_url: str) -> Backend:
     """Return a backend for a model at ``base_url``; empty: Anthropic's own address."""
     import anthropic
-    from anthropic.resources.messages import DEPRECATED_MODELS
 
     key, address = key.strip(), base_url or ADDRESS
     target = target_of(spec, key, address)
@@ -152,7 +151,4 @@ def anthropic_backend(spec: ModelSpec, key: str, base_url: str) -> Backend:
             ),
         )
 
-    # The SDK warns of the end of life of a model only in a method that we don't use.
-    date = DEPRECATED_MODELS.get(spec.model)
-    messages = Messages(spec, notes=(f"{spec.model} reaches its end of life on {date}",) if date else ())
-    return SdkBackend(target, client, (anthropic.AnthropicError,), messages).prepared()
+    return SdkBackend(target, client, (anthropic.AnthropicError,), Messages(spec)).prepared()

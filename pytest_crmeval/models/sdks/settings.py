@@ -31,14 +31,13 @@ class Settings:
         *,
         swaps: Mapping[str, str] | None = None,
         needed: frozenset[str] = frozenset(),
-        notes: tuple[str, ...] = (),
     ) -> None:
         self._model = model
         self._needed = needed
         self._values: dict[str, Json] = {name: value for name, value in values.items() if value is not None}
         self._swaps = swaps or {}
         self._refused: frozenset[str] = frozenset()
-        self._notes = notes
+        self._notes: tuple[str, ...] = ()
         self._lock = threading.Lock()
 
     @property
@@ -48,7 +47,7 @@ class Settings:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on parameters that are left out or renamed, and on the model."""
+        """Notes on parameters that are left out or renamed."""
         return self._notes
 
     @property

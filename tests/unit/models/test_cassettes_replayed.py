@@ -61,6 +61,21 @@ def test_a_recording_answers_as_the_model_did(tape: Path) -> None:
     ]
 
 
+def test_recording_of_the_model_that_a_named_agent_asked_before_is_replayed(tape: Path) -> None:
+    """At the price of that model, and the trial names it; a recording of the present model is replayed as such."""
+    now = replace(IDENTITY, model="gpt-next")
+    successor = ReplayingModel(now, tape, lambda _: 5.0, former=model(tape))
+    with opened(UsageMeter(purpose=PURPOSE)) as books:
+        successor.complete(FIRST.prompt)
+    assert books.bill is not None
+    assert ([IDENTITY], 0.01) == ([one.identity for one in books.calls], books.bill.cost)
+
+    cassettes.write(tape, meter(replace(FIRST, identity=now)))
+    with opened(UsageMeter(purpose=PURPOSE)) as books:
+        successor.complete(FIRST.prompt)
+    assert [now] == [one.identity for one in books.calls]
+
+
 def test_a_replayed_answer_is_on_the_books(tape: Path) -> None:
     """With its price, which nobody pays."""
     bill = replayed(tape, FIRST.prompt, SECOND.prompt).bill
