@@ -1,13 +1,14 @@
 """How an agent is called, whatever its form: an object or a function, plain or async."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from threading import Lock, Thread
+from functools import cache, partial
+from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from pytest_crmeval.agents.time_limit import OverdueError, call_within, make_calls
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall
 from pytest_crmeval.ports.agent import Agent
 
@@ -18,7 +19,13 @@ _EXAMPLE = """\
     from pytest_crmeval import Reply, ToolCall
     return Reply(calls=[ToolCall(tool="client_search", arguments={"name": "Acme"})])  # call tools
     return "Acme is an active client."  # or answer the user"""
+SECONDS = 300.0
+"""Time of an agent for one reply by default."""
+LONGEST = 4_000_000
+"""Characters of the longest text in a reply."""
 _STARTING = Lock()
+_GRACE = 1.0
+"""Seconds after which an event loop that does nothing is given up."""
 
 
 class AgentError(Exception):
@@ -37,6 +44,20 @@ class OwnAgent:
     reply: Callable[[Sequence[Message], Sequence[Tool]], Reply]
     new_conversation: Callable[[], object] | None
     thread_safe: bool
+    reply_timeout: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LimitedAgent:
+    """An agent in one conversation that must reply in time."""
+
+    name: str
+    agent: Agent
+    seconds: float
+
+    def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
+        """Return the reply; AgentError if it takes too long."""
+        return _in_time(self.name, self.seconds, "reply", partial(self.agent.reply, messages, tools))  # type: ignore[no-any-return]
 
 
 def as_agent(found: Any, name: str) -> Agent | None:  # noqa: ANN401 (of the user's code)
@@ -51,8 +72,13 @@ def as_agent(found: Any, name: str) -> Agent | None:  # noqa: ANN401 (of the use
         reply, name = found, getattr(found, "__name__", name)
     if reply is None and begin is None:
         return None
-    name, thread_safe = getattr(found, "name", name), getattr(found, "thread_safe", True)
-    return OwnAgent(name=str(name), reply=reply or _no_reply, new_conversation=begin, thread_safe=thread_safe)
+    return OwnAgent(
+        name=str(getattr(found, "name", name)),
+        reply=reply or _no_reply,
+        new_conversation=begin,
+        thread_safe=getattr(found, "thread_safe", True),
+        reply_timeout=getattr(found, "reply_timeout", None),
+    )
 
 
 def _no_reply(messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
@@ -65,18 +91,38 @@ def is_factory(found: object) -> bool:
     return callable(found) and as_agent(found, "") is None
 
 
-def in_conversation(agent: Agent) -> Agent:
-    """Return the agent for one conversation or question: a new object from an agent with ``new_conversation``."""
+def in_conversation(agent: Agent, seconds: float = SECONDS) -> Agent:
+    """Return the agent for one conversation or question: a new object from an agent with ``new_conversation``.
+
+    It has so many seconds for a reply, unless its attribute ``reply_timeout`` says otherwise.
+    """
+    limit = _limit(agent, seconds)
     begin = getattr(agent, "new_conversation", None)
-    if begin is None:
-        return agent
-    made = finished(begin())
-    new = as_agent(made, agent.name)
-    if new is None:
-        raise BadReplyError(
-            f"agent {agent.name!r}: what new_conversation() returns is not an agent: {not_an_agent(made)}"
-        )
-    return new
+    if begin is not None:
+        made = _in_time(agent.name, limit, "new_conversation", begin)
+        new = as_agent(made, agent.name)
+        if new is None:
+            raise BadReplyError(
+                f"agent {agent.name!r}: what new_conversation() returns is not an agent: {not_an_agent(made)}"
+            )
+        agent, limit = new, _limit(new, limit)
+    return LimitedAgent(name=agent.name, agent=agent, seconds=limit) if limit else agent
+
+
+def _limit(agent: Agent, seconds: float) -> float:
+    own: float | None = getattr(agent, "reply_timeout", None)
+    return seconds if own is None else own
+
+
+def _in_time(name: str, seconds: float, method: str, call: Callable[[], Any]) -> Any:  # noqa: ANN401 (of the user's code)
+    """Return the result of a method of an agent; AgentError if it takes longer than ``seconds``, which may be 0."""
+    if not seconds:
+        return finished(call())
+    try:
+        return finished(call() if inspect.iscoroutinefunction(call) else call_within(seconds, call), seconds)
+    except OverdueError as error:
+        state = f"; {error}" if str(error) else ""
+        raise AgentError(f"timeout: agent {name!r}: {method}() did not return within {seconds:g} s{state}") from None
 
 
 def not_an_agent(found: object) -> str:
@@ -88,36 +134,59 @@ def reply_of(agent: Agent, messages: Sequence[Message], tools: Sequence[Tool]) -
     """Return the agent's reply; BadReplyError if it returns anything else than a Reply or a text."""
     reply: Any = finished(agent.reply(messages, tools))
     if isinstance(reply, str):
-        return Reply(text=reply)
+        reply = Reply(text=reply)
     if wrong := _wrong_with(reply):
         raise BadReplyError(
             f"agent {agent.name!r}: reply() must return a Reply or a text, {wrong}. For example:\n{_EXAMPLE}"
         )
+    values = [value for call in reply.calls if isinstance(call.arguments, Mapping) for value in call.arguments.values()]
+    if any(isinstance(text, str) and len(text) > LONGEST for text in (reply.text, *values)):
+        raise AgentError(f"agent {agent.name!r}: the reply is longer than {LONGEST:,} characters")
     return reply  # type: ignore[no-any-return]
 
 
-def finished(value: Any) -> Any:  # noqa: ANN401 (of the user's code)
-    """Return a value, or the result of an awaitable: all async agents of a process share one event loop."""
+def finished(value: Any, seconds: float | None = None) -> Any:  # noqa: ANN401 (of the user's code)
+    """Return a value, or the result of an awaitable: all async agents of a process share one event loop.
+
+    OverdueError if the awaitable takes longer than ``seconds``.
+    """
     if not inspect.isawaitable(value):
         return value
     from asyncio import run_coroutine_threadsafe  # most agents are not async
+    from concurrent.futures import wait
 
     with _STARTING:
         loop = _event_loop()
     future = run_coroutine_threadsafe(_of_agent(value), loop)
     try:
-        result = future.result()
-    except BaseException:
-        future.cancel()  # this thread was interrupted while it waited
-        raise
+        wait([future], seconds)
+    finally:
+        is_overdue = not future.done()
+        if is_overdue:  # or this thread was interrupted while it waited
+            future.cancel()
+    if is_overdue:
+        raise OverdueError("" if _responds(loop) else "an async agent blocks the event loop")
+    result = future.result()
     if isinstance(result, _Exit):
         raise result.error
     return result
 
 
+def _responds(loop: "AbstractEventLoop") -> bool:
+    """Return whether the event loop is alive; if an agent blocks it, the next async agents use another one."""
+    responded = Event()
+    loop.call_soon_threadsafe(responded.set)
+    if responded.wait(_GRACE):
+        return True
+    with _STARTING:
+        if _event_loop() is loop:
+            _event_loop.cache_clear()
+    return False
+
+
 def agent_traceback(error: BaseException) -> TracebackType | None:
     """Return the frames of the agent that raised ``error``; None if it was not raised by an agent."""
-    ours = {function.__code__ for function in (reply_of, in_conversation, _of_agent)}
+    ours = {function.__code__ for function in (reply_of, _in_time, make_calls, _of_agent)}
     frames, found = error.__traceback__, None
     while frames is not None:
         if frames.tb_frame.f_code in ours:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
+from typing import ClassVar
 
 from pytest_crmeval.domain.messages import Message, Reply, Tool
 from pytest_crmeval.ports.chat_model import ChatModel, Prompt
@@ -25,6 +26,7 @@ def question_prompt() -> str:
 class ChatAgent:
     """Shows a model the dialogue, and returns the model's reply."""
 
+    reply_timeout: ClassVar[float] = 0  # its model has one
     name: str
     model: ChatModel
     system: str = field(default_factory=system_prompt, repr=False)

@@ -14,8 +14,8 @@ from threading import Lock
 from typing import IO
 from uuid import uuid4
 
-from pytest_crmeval.agents.calling import AgentError
-from pytest_crmeval.agents.protocol import MOST_BYTES, SECONDS, reply_in, request
+from pytest_crmeval.agents.calling import SECONDS, AgentError
+from pytest_crmeval.agents.protocol import MOST_BYTES, reply_in, request
 from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.messages import Message, Reply, Tool
 
@@ -26,12 +26,15 @@ _LONGEST_TAIL = 500
 class CommandAgent:
     """A program that is started once per process, and again after it has died or was ended for a bad answer."""
 
-    def __init__(self, command: str) -> None:
+    reply_timeout = 0
+    """It keeps to ``seconds`` itself."""
+
+    def __init__(self, command: str, *, seconds: float = SECONDS) -> None:
         self._words = shlex.split(command)
         if not self._words:
             raise ValueError("there is no command after exec:")
         self.name = command
-        self.seconds = SECONDS
+        self.seconds = seconds
         self._lock = Lock()
         self._running: _Running | None = None
         atexit.register(self.close)
@@ -50,7 +53,7 @@ class CommandAgent:
             if self._running is None:
                 self._running = _Running(self._words)
             try:
-                return reply_in(self._running.exchange(body, time.monotonic() + self.seconds), conversation)
+                return reply_in(self._running.exchange(body, self.seconds), conversation)
             except BaseException:
                 self.close()  # a late answer would be taken for that of the next request
                 raise
@@ -72,7 +75,7 @@ class CommandConversation:
 
     def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
         """Ask the program for a reply."""
-        return self._agent.ask(request(self._conversation, messages, tools), self._conversation)
+        return self._agent.ask(request(self._conversation, messages, tools, self._agent.seconds), self._conversation)
 
 
 class _Running:
@@ -88,8 +91,9 @@ class _Running:
             self._stderr.close()
             raise AgentError(f"{shlex.join(words)} can't be started: {error.strerror}") from error
 
-    def exchange(self, body: bytes, deadline: float) -> bytes:
+    def exchange(self, body: bytes, seconds: float) -> bytes:
         """Write a line and return the line that answers it."""
+        deadline = time.monotonic() + seconds
         assert self._process.stdin is not None  # noqa: S101 (pipes)
         assert self._process.stdout is not None  # noqa: S101
         to_write = memoryview(body + b"\n")
@@ -104,7 +108,7 @@ class _Running:
             while b"\n" not in received:
                 ready = selector.select(max(0.0, deadline - time.monotonic()))
                 if not ready:
-                    raise AgentError("timeout: the program did not answer in time")
+                    raise AgentError(f"timeout: the program did not answer within {seconds:g} s")
                 for key, _ in ready:
                     if key.fileobj is self._process.stdout:
                         chunk = os.read(key.fd, _CHUNK)

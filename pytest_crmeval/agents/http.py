@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 from uuid import uuid4
 
-from pytest_crmeval.agents.calling import AgentError
-from pytest_crmeval.agents.protocol import MOST_BYTES, SECONDS, reply_in, request
+from pytest_crmeval.agents.calling import SECONDS, AgentError
+from pytest_crmeval.agents.protocol import MOST_BYTES, reply_in, request
 from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.messages import Message, Reply, Tool
 
@@ -35,7 +35,10 @@ _OPENER = build_opener(_NoRedirects)
 class HttpAgent:
     """The agent at an address; ``CRMEVAL_AGENT_TOKEN`` is sent as its bearer token if it is set."""
 
-    def __init__(self, address: str, *, sleep: Callable[[float], None] = time.sleep) -> None:
+    reply_timeout = 0
+    """It keeps to ``seconds`` itself."""
+
+    def __init__(self, address: str, *, seconds: float = SECONDS, sleep: Callable[[float], None] = time.sleep) -> None:
         parts = urlsplit(address)
         if parts.username or parts.password:
             raise ValueError(f"an address is shown and stored, so it must not contain a password; set {TOKEN} instead")
@@ -43,6 +46,7 @@ class HttpAgent:
             raise ValueError("the address has no host")
         self.name = f"{parts.netloc}{parts.path}"
         self.address = address
+        self.seconds = seconds
         self.sleep = sleep
 
     def new_conversation(self) -> "HttpConversation":
@@ -64,7 +68,8 @@ class HttpConversation:
 
     def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
         """Ask for a reply, again if the server can't be reached or is overloaded; AgentError if there is none."""
-        body, deadline = request(self._conversation, messages, tools), time.monotonic() + SECONDS
+        seconds = self._agent.seconds
+        body, deadline = request(self._conversation, messages, tools, seconds), time.monotonic() + seconds
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 return reply_in(self._exchange(body, deadline), self._conversation)
@@ -75,7 +80,7 @@ class HttpConversation:
                 if error.code not in _RETRIED:
                     break
             except TimeoutError:
-                raise AgentError(f"timeout: {self._agent.address} did not answer within {SECONDS:g} s") from None
+                raise AgentError(f"timeout: {self._agent.address} did not answer within {seconds:g} s") from None
             except (OSError, HTTPException) as error:
                 problem, pause = (
                     f"connection: {getattr(error, 'reason', None) or error or type(error).__name__}",

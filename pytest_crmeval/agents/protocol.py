@@ -13,8 +13,6 @@ from pytest_crmeval.domain.wire import encoded
 
 MOST_BYTES = 4_000_000
 """The longest answer that is read."""
-SECONDS = 300.0
-"""Seconds that an agent has for one reply."""
 _EXCERPT = 200
 
 
@@ -36,13 +34,13 @@ class _Answer(msgspec.Struct, forbid_unknown_fields=True):
 _DECODER = msgspec.json.Decoder(_Answer)
 
 
-def request(conversation: str, messages: Sequence[Message], tools: Sequence[Tool]) -> bytes:
+def request(conversation: str, messages: Sequence[Message], tools: Sequence[Tool], seconds: float) -> bytes:
     """Return the request for one reply, on one line."""
     body: dict[str, Json] = {
         "conversation": conversation,
         "messages": list(map(_message, messages)),
         "tools": [{"name": t.name, "description": t.description, "parameters": t.parameters} for t in tools],
-        "seconds": SECONDS,
+        "seconds": seconds,
     }
     return encoded(body)
 

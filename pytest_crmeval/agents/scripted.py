@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from pytest_crmeval.domain.messages import Message, Reply, Tool
 
@@ -10,6 +11,7 @@ from pytest_crmeval.domain.messages import Message, Reply, Tool
 class Scripted:
     """Gives the same reply to every utterance of the user, and makes no further calls."""
 
+    reply_timeout: ClassVar[float] = 0
     name: str
     answer: Reply = field(default_factory=Reply)
 
@@ -23,6 +25,7 @@ class Scripted:
 class Parrot:
     """Makes no calls, and repeats the user's words with vague claims that fit any request."""
 
+    reply_timeout: ClassVar[float] = 0
     name: str = "parrot"
 
     def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:

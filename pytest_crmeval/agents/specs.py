@@ -5,7 +5,7 @@ import re
 import traceback
 from urllib.parse import parse_qsl
 
-from pytest_crmeval.agents.calling import as_agent, finished, is_factory, not_an_agent
+from pytest_crmeval.agents.calling import SECONDS, as_agent, finished, is_factory, not_an_agent
 from pytest_crmeval.agents.scripted import mute
 from pytest_crmeval.ports.agent import Agent
 
@@ -19,15 +19,16 @@ class AgentUnavailable(Exception):  # noqa: N818 (reads better where it is caugh
     """The spec is valid, but the agent can't be created; the message says what to do."""
 
 
-def make_agent(spec: str) -> Agent | None:
+def make_agent(spec: str, seconds: float = SECONDS) -> Agent | None:
     """Return the agent of ``spec``: mute, or an object of a module, or None if it is neither.
 
-    A class, or a function that makes the agent, is called with the parameters of the spec, as text.
+    A class, or a function that makes the agent, is called with the parameters of the spec, as text. An agent in another
+    process has so many ``seconds`` for a reply.
     """
     if spec == "mute":
         return mute()
     if spec.startswith(("http://", "https://", "exec:")):
-        return _in_another_process(spec)
+        return _in_another_process(spec, seconds)
     path, _, query = spec.partition("?")
     module, colon, attribute = path.partition(":")
     if not colon:
@@ -45,12 +46,14 @@ def make_agent(spec: str) -> Agent | None:
     return agent
 
 
-def _in_another_process(spec: str) -> Agent:
+def _in_another_process(spec: str, seconds: float) -> Agent:
     from pytest_crmeval.agents.command import CommandAgent
     from pytest_crmeval.agents.http import HttpAgent
 
     try:
-        return CommandAgent(spec.removeprefix("exec:")) if spec.startswith("exec:") else HttpAgent(spec)
+        if spec.startswith("exec:"):
+            return CommandAgent(spec.removeprefix("exec:"), seconds=seconds)
+        return HttpAgent(spec, seconds=seconds)
     except ValueError as error:
         raise AgentUnavailable(f"agent {spec!r}: {error}") from error
 

@@ -19,6 +19,7 @@ class Oracle:
     """Makes the reference calls of one conversation, and then reports their results."""
 
     name = "oracle"
+    reply_timeout = 0
 
     def __init__(self, conversation: Conversation, *, recites: bool = False) -> None:
         self._expectations = [turn.expectation for turn in conversation.turns]

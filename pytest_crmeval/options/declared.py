@@ -88,6 +88,7 @@ SETTINGS: Mapping[str, Arguments] = {
     "rates": _lines("rate limits, 'model 500rpm 200000tpm'"),
     "durations": _setting("run or report whose durations balance the shards"),
     "max_steps": _setting("maximum replies with tool calls per turn", "20"),
+    "agent_timeout": _setting("seconds for one reply of your own agent", "300"),
     "max_failures": _setting("failed calls in a row that pause a model", "20"),
     "server_wait": _setting("seconds to wait for PostgreSQL", "60"),
     "env_file": _setting("file with environment variables (default: .env)"),

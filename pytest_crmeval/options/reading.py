@@ -71,6 +71,7 @@ def _read(config: pytest.Config, given: Given, run: str | None, reports: Path) -
         verbose=bool(given.option("--crmeval-verbose")),
         overrides=given.overrides,
         max_steps=given.setting("max_steps", whole(1)),
+        agent_timeout=given.setting("agent_timeout", seconds),
         server_wait=given.setting("server_wait", whole(1)),
         inflight=given.either("inflight", whole(1, MOST_INFLIGHT)),
         judge=given.option("--crmeval-judge") or "",

@@ -122,6 +122,8 @@ class Options:
     overrides: Sequence[str]
     """The values of ``--crmeval-set``, as ``key=value``."""
     max_steps: int
+    agent_timeout: float
+    """Seconds that an agent of the user has for one reply."""
     server_wait: int
     """Seconds to wait for an unreachable PostgreSQL."""
     inflight: int | None

@@ -42,7 +42,7 @@ def begin_session(
 ) -> Iterator[ConversationSession]:
     """Begin a conversation for an agent; it learns before the conversation is scored, and never sees a score."""
     if not isinstance(agent, Learner):
-        yield _PlainSession(in_conversation(agent))
+        yield _PlainSession(in_conversation(agent, context.options.agent_timeout))
         return
     planned = trial_record.planned
     key = f"{planned.suite}/{planned.subject}"

@@ -48,7 +48,7 @@ def known_agent(context: Context, spec: str) -> Agent | None:
         role_models(context, spec)  # reports an invalid model before any case is played
         return Atlas(name=spec, spec=_terms(spec))
     try:
-        return make_agent(spec)
+        return make_agent(spec, context.options.agent_timeout)
     except AgentUnavailable as error:
         raise SetupError(f"crmeval: {context.redactor.text(str(error))}") from error
 

@@ -41,7 +41,7 @@ class QuestionEvaluation(Evaluation[Question]):
             with opened(self._trial_record.open_meter()):
                 transcript = ask(
                     case,
-                    in_conversation(self._participants.agent),
+                    in_conversation(self._participants.agent, self._setting.options.agent_timeout),
                     max_steps=self._setting.options.max_steps,
                     messages=self._trial_record.said,
                 )

@@ -12,7 +12,8 @@ class Agent(Protocol):
 
     An agent sees the dialogue and the tools, never a turn or an expectation. ``reply`` may be ``async``, and may return
     a text. With ``thread_safe = False`` a process plays one case at a time with it. With ``new_conversation()`` it
-    returns another agent for each conversation, which may have state of its own.
+    returns another agent for each conversation, which may have state of its own. ``reply_timeout`` is its time for a
+    reply in seconds; 0: no limit.
     """
 
     @property

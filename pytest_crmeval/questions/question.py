@@ -57,6 +57,7 @@ class QuestionOracle:
     """An agent that gives the right answer to one question, in the requested form."""
 
     name = "oracle"
+    reply_timeout = 0
 
     def __init__(self, question: Question) -> None:
         self._question = question

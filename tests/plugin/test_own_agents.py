@@ -1,18 +1,17 @@
 """Agents of every form that a user may bring."""
 
 import json
-import sys
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from fnmatch import fnmatch
 
 import pytest
 
+from tests.own_agents import specs_in, write_forms
 from tests.projects import case, report_of
 
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
+SECRET = "sk-own-0123456789abcdef0123456789"  # noqa: S105 (made up)
 FORMS = '''
 import asyncio
 import threading
@@ -113,77 +112,59 @@ def test_agent_fixture_that_returns_something_else_is_an_error_of_each_case(form
     result.stdout.fnmatch_lines(["the fixture 'agent' does not return an agent: *, but it is a value of type 'int'"])
 
 
-PROGRAM = """
-import json
-import sys
-
-ADA = {"name": "Ada Ltd", "email": "ada@ada.example", "status": "Active"}
-
-
-def answer(request):
-    if request["messages"][-1]["speaker"] == "user":
-        return {"calls": [{"tool": "create_new_client", "arguments": ADA}], "input_tokens": 7, "cost": 0.25}
-    return {"text": "I have added Ada Ltd.", "output_tokens": 3, "cost": 0.25}
-
-
-if __name__ == "__main__":
-    for line in sys.stdin:
-        print(json.dumps(answer(json.loads(line))), flush=True)
-"""
-
-
 @pytest.fixture
-def address(forms: pytest.Pytester) -> Iterator[str]:
-    """Yield the address of the program as a server."""
-    (forms.path / "program.py").write_text(PROGRAM, encoding="utf-8")
-    names: dict[str, Any] = {"__name__": "program"}
-    exec(PROGRAM, names)  # noqa: S102 (above)
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            content = json.dumps(names["answer"](request)).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/reply"
-        server.shutdown()
-        thread.join()
+def specs(forms: pytest.Pytester) -> Iterator[Mapping[str, str]]:
+    """Yield the spec of one agent in every form."""
+    write_forms(forms.path)
+    with specs_in(forms.path) as found:
+        yield found
 
 
 @pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 def test_server_and_program_play_conversations_and_report_their_usage(
-    forms: pytest.Pytester, address: str, xdist: list[str]
+    forms: pytest.Pytester, specs: Mapping[str, str], xdist: list[str]
 ) -> None:
-    command = f"{sys.executable} program.py"
-    chosen = ["--crmeval-agent", address, "--crmeval-agent", f"exec:{command}"]
+    address, command = specs["http"], specs["exec"]
+    chosen = ["--crmeval-agent", address, "--crmeval-agent", command]
 
     forms.runpytest(*chosen, *xdist, "--crmeval-inflight", "2").assert_outcomes(passed=8)
 
     trials = report_of(forms.path)["trials"]
-    assert {address.removeprefix("http://"), command} == {trial["subject"] for trial in trials}
+    assert {address.removeprefix("http://"), command.removeprefix("exec:")} == {trial["subject"] for trial in trials}
     assert {(7, 3, 0.5)} == {
         (trial["bill"]["usage"]["input"], trial["bill"]["usage"]["output"], trial["bill"]["cost"]) for trial in trials
     }
 
 
-def test_program_that_dies_makes_the_trial_errored_and_the_run_goes_on(forms: pytest.Pytester) -> None:
-    dying = PROGRAM.replace(
-        "        print(", '        if "(c1)" in line:\n            sys.exit("no key")\n        print('
-    )
-    (forms.path / "program.py").write_text(dying, encoding="utf-8")
-    cases = [case(f"c{number}") for number in range(3)]
+ERRORS = {
+    "hang": "timeout: * within 5 s*",
+    "fail": "*the key [[]redacted] is refused*",
+    "flood": "*longer than 4,000,000 *",
+    "garble": "*",
+    "fine": "",
+}
+
+
+def test_agents_that_hang_or_fail_make_their_trial_errored_and_the_run_ends(
+    forms: pytest.Pytester, specs: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OWN_API_KEY", SECRET)
+    cases = [case(words) for words in ERRORS]
     for record in cases:
         record["turns"][0]["user_utterance"] += f" ({record['conversation_id']})"
     (forms.path / "cases.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in cases), encoding="utf-8")
+    specs = {form: spec for form, spec in specs.items() if form != "Blocking"}  # it delays other async agents
+    chosen = [option for spec in specs.values() for option in ("--crmeval-agent", spec)]
 
-    result = forms.runpytest("--crmeval-agent", f"exec:{sys.executable} program.py", "-p", "no:xdist")
+    result = forms.runpytest(*chosen, "-n", "1", "--crmeval-inflight", "10", "--crmeval-set", "agent_timeout=5")
 
-    result.assert_outcomes(passed=2, failed=1)
-    result.stdout.fnmatch_lines(["*errored: the program ended with status 1: no key*"])
-    result.stdout.no_fnmatch_line("*Traceback*")
+    result.assert_outcomes(passed=len(specs), failed=4 * len(specs))
+    trials = report_of(forms.path)["trials"]
+    found = {(trial["subject"], trial["case"]): (trial["verdict"], trial.get("reason", "")) for trial in trials}
+    assert {} == {
+        (subject, words): (verdict, reason)
+        for (subject, words), (verdict, reason) in found.items()
+        if verdict != ("errored" if ERRORS[words] else "passed") or not fnmatch(reason, ERRORS[words])
+    }
+    assert SECRET not in result.stdout.str()
+    assert [] == [path for path in forms.path.glob("reports/**/*.json*") if SECRET in path.read_text(encoding="utf-8")]

@@ -14,6 +14,7 @@ from tests.projects import report_of
 NO_XDIST = ("-p", "no:xdist")
 BAD_VALUES = {
     "max_steps": ("0", "must be a whole number of at least 1"),
+    "agent_timeout": ("0", "must be a positive number of seconds"),
     "max_failures": ("few", "must be a whole number of at least 0"),
     "inflight": ("257", "must be a whole number from 1 to 256"),
     "tests_max": ("-1", "must be a whole number of at least 0"),

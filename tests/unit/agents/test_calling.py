@@ -8,10 +8,12 @@ import time
 import traceback
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 
 import pytest
 
 from pytest_crmeval.agents.calling import (
+    AgentError,
     BadReplyError,
     agent_traceback,
     as_agent,
@@ -20,7 +22,7 @@ from pytest_crmeval.agents.calling import (
     is_factory,
     reply_of,
 )
-from pytest_crmeval.domain.messages import Message, Reply, Tool, user_says
+from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall, user_says
 from pytest_crmeval.ports.agent import Agent
 
 HELLO = [user_says("Hello")]
@@ -211,3 +213,49 @@ def test_new_conversation_must_return_an_agent() -> None:
 
     with pytest.raises(BadReplyError, match=r"agent 'maker': what new_conversation\(\) returns .* but it is None"):
         in_conversation(agent_from(Bad()))
+
+
+def test_replies_of_one_thread_are_given_in_one_other_thread_with_the_same_context() -> None:
+    variable: ContextVar[str] = ContextVar("variable")
+    variable.set("ours")
+    seen = []
+
+    def look(messages: Sequence[Message], tools: Sequence[Tool]) -> str:
+        del messages, tools
+        seen.append((threading.get_ident(), variable.get()))
+        return ""
+
+    for _ in range(2):
+        reply_of(in_conversation(agent_from(look)), HELLO, ())
+
+    assert seen[0] == seen[1] != (threading.get_ident(), "ours")
+    assert "ours" == seen[0][1]
+
+
+def test_agent_may_have_its_own_time_limit_or_none() -> None:
+    threads = []
+
+    class Own(Counting):
+        reply_timeout = 0.05
+
+        def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> str:
+            threads.append(threading.get_ident())
+            if self.reply_timeout:
+                threading.Event().wait()
+            return super().reply(messages, tools)
+
+    with pytest.raises(AgentError, match=r"agent 'given': reply\(\) did not return within 0.05 s; it is at "):
+        reply_of(in_conversation(agent_from(Own())), HELLO, ())
+    Own.reply_timeout = 0
+
+    assert "1" == reply_of(in_conversation(agent_from(Own())), HELLO, ()).text
+    assert [False, True] == [thread == threading.get_ident() for thread in threads]
+
+
+def test_long_argument_is_an_error() -> None:
+    agent = agent_from(
+        lambda _messages, _tools: Reply(calls=[ToolCall(tool="note", arguments={"text": "x" * 4_000_001})])
+    )
+
+    with pytest.raises(AgentError, match="the reply is longer than 4,000,000 characters"):
+        reply_of(agent, HELLO, ())

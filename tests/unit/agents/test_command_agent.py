@@ -92,7 +92,7 @@ def test_program_that_does_not_answer_in_time_is_ended(program: Made) -> None:
     process, _ = reply_of(agent, HELLO, ()).text.split()
     agent.seconds = 0.05
 
-    with pytest.raises(AgentError, match="timeout: the program did not answer in time"):
+    with pytest.raises(AgentError, match=r"timeout: the program did not answer within 0.05 s"):
         reply_of(agent, HELLO, ())
 
     with pytest.raises(ProcessLookupError):

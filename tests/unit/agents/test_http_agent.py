@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.agents import http
 from pytest_crmeval.agents.calling import AgentError, in_conversation, reply_of
 from pytest_crmeval.agents.http import ATTEMPTS, HttpAgent
 from pytest_crmeval.domain.messages import Reply, Tool, ToolCall, ToolError, ToolResult, agent_says, crm_says, user_says
@@ -155,8 +154,7 @@ def test_address_where_nothing_listens_is_an_error() -> None:
         reply_of(HttpAgent(server.url, sleep=lambda _: None), HELLO, ())
 
 
-def test_server_that_does_not_answer_in_time_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "SECONDS", 0.05)
+def test_server_that_does_not_answer_in_time_is_an_error() -> None:
     over = Event()
 
     def wait(_: int) -> Answer:
@@ -165,8 +163,9 @@ def test_server_that_does_not_answer_in_time_is_an_error(monkeypatch: pytest.Mon
 
     with serving(wait) as server:
         with pytest.raises(AgentError, match=r"timeout: http://.* did not answer within 0.05 s"):
-            reply_of(HttpAgent(server.url), HELLO, ())
+            reply_of(HttpAgent(server.url, seconds=0.05), HELLO, ())
         over.set()
+    assert 0.05 == server.requests[0]["seconds"]
 
 
 def test_token_of_the_environment_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
