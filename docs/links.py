@@ -1,10 +1,20 @@
-"""A hook of mkdocs: links to files outside of `docs/` lead to the repository."""
+"""A hook of mkdocs: links to files outside of `docs/` lead to the repository, but JSON Schemas are part of the site."""
 
 import re
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from mkdocs.structure.files import File
+
 DOCS = Path(__file__).parent
+SCHEMAS = "schemas"
+
+
+def on_files(files: Any, *, config: Any, **_: object) -> Any:  # noqa: ANN401 (mkdocs has no types)
+    """Publish the JSON Schemas of the package."""
+    for path in sorted((DOCS.parent / "pytest_crmeval").rglob("*.schema.json")):
+        files.append(File.generated(config, f"{SCHEMAS}/{path.name}", abs_src_path=str(path)))
+    return files
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, **_: object) -> str:  # noqa: ANN401 (mkdocs has no types)
@@ -15,6 +25,8 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, **_: object) -> s
         target = (DOCS.parent / folder / link[1]).resolve()
         if target.is_relative_to(DOCS) or not target.exists():
             return link[0]
+        if target.name.endswith(".schema.json"):
+            return f"]({'../' * (len(folder.parts) - 1)}{SCHEMAS}/{target.name})"
         return f"]({config['repo_url']}/blob/main/{target.relative_to(DOCS.parent).as_posix()})"
 
     return re.sub(r"\]\((\.\./[^)#]+)\)", rewritten, markdown)

@@ -8,12 +8,17 @@ import socket
 import subprocess
 import sys
 import tomllib
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from jsonschema import Draft202012Validator
 
 from pytest_crmeval import cli, hookspecs
+from pytest_crmeval.agents import command as command_agents
+from pytest_crmeval.agents import http, protocol
 from pytest_crmeval.agents.calling import reply_of
 from pytest_crmeval.agents.command import CommandAgent
 from pytest_crmeval.agents.http import HttpAgent
@@ -205,6 +210,10 @@ def test_site_builds_without_a_broken_link(tmp_path: Path) -> None:
     assert not built.returncode, built.stderr
     page = (tmp_path / "cases" / "index.html").read_text(encoding="utf-8")
     assert "/blob/main/evals/data/crm.jsonl" in page  # links that leave the folder lead to the repository
+    assert 'href="../schemas/conversation.schema.json"' in page
+    assert {"agent-protocol.schema.json", "report.schema.json"} <= {
+        path.name for path in (tmp_path / "schemas").iterdir()
+    }
     reference = (tmp_path / "reference" / "commands" / "index.html").read_text(encoding="utf-8")
     statuses = (tmp_path / "reference" / "exit-status" / "index.html").read_text(encoding="utf-8")
     for name in cli.COMMANDS:
@@ -285,7 +294,32 @@ DIALOGUE = [user_says("How many clients are there?")]
 ANSWERED = [*DIALOGUE, agent_says(Reply(calls=[ToolCall(tool="list_clients")])), crm_says([ToolResult(value=[{}, {}])])]
 
 
-def test_example_of_an_agent_as_a_server_answers() -> None:
+@pytest.fixture
+def checked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the kinds of message that agents in other processes have exchanged; each is checked against the schema."""
+    schema = json.loads((files("pytest_crmeval") / "agents/agent-protocol.schema.json").read_text(encoding="utf-8"))
+    seen: list[str] = []
+
+    def check(kind: str, content: bytes) -> None:
+        Draft202012Validator({**schema, "anyOf": [{"$ref": f"#/$defs/{kind}"}]}).validate(json.loads(content))
+        seen.append(kind)
+
+    def request(*arguments: Any) -> bytes:  # noqa: ANN401 (as the other)
+        content = protocol.request(*arguments)
+        check("Request", content)
+        return content
+
+    def reply_in(content: bytes, conversation: str) -> Reply:
+        check("Answer", content)
+        return protocol.reply_in(content, conversation)
+
+    for module in (http, command_agents):
+        monkeypatch.setattr(module, "request", request)
+        monkeypatch.setattr(module, "reply_in", reply_in)
+    return seen
+
+
+def test_example_of_an_agent_as_a_server_answers(checked: list[str]) -> None:
     (script,) = blocks("agent-protocol.md", "python")
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
@@ -297,6 +331,7 @@ def test_example_of_an_agent_as_a_server_answers() -> None:
             eventually(lambda: connects(port), "the server listens")
             assert Reply(calls=(ToolCall(tool="list_clients"),)) == reply_of(agent, DIALOGUE, ())
             assert Reply(text="There are 2 clients.") == reply_of(agent, ANSWERED, ())
+            assert ["Request", "Answer"] * 2 == checked
         finally:
             server.kill()
 
@@ -308,20 +343,22 @@ def connects(port: int) -> bool:
 
 
 @pytest.mark.skipif(not shutil.which("node"), reason="needs Node.js")
-def test_example_of_an_agent_as_a_program_answers(tmp_path: Path) -> None:
+def test_example_of_an_agent_as_a_program_answers(tmp_path: Path, checked: list[str]) -> None:
     (script,) = blocks("agent-protocol.md", "javascript")
     (tmp_path / "agent.js").write_text(script, encoding="utf-8")
     agent = CommandAgent(f"node {tmp_path}/agent.js")
 
     assert Reply(calls=(ToolCall(tool="list_clients"),)) == reply_of(agent, DIALOGUE, ())
     assert Reply(text="There are 2 clients.") == reply_of(agent, ANSWERED, ())
+    assert ["Request", "Answer"] * 2 == checked
     agent.close()
 
 
-def test_example_of_an_agent_in_a_shell_answers(tmp_path: Path) -> None:
+def test_example_of_an_agent_in_a_shell_answers(tmp_path: Path, checked: list[str]) -> None:
     (script,) = blocks("agent-protocol.md", "sh")
     (tmp_path / "agent.sh").write_text(script, encoding="utf-8")
     agent = CommandAgent(f"sh {tmp_path}/agent.sh")
 
     assert Reply(text="I cannot help you with that.") == reply_of(agent, DIALOGUE, ())
+    assert ["Request", "Answer"] == checked
     agent.close()

@@ -1,48 +1,108 @@
 """The JSON that an agent in another process gets for each reply, and what it returns."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from pytest_crmeval.agents.calling import AgentError
 from pytest_crmeval.domain.cutting import cut
-from pytest_crmeval.domain.json import Json
-from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall, ToolResult
-from pytest_crmeval.domain.wire import encoded
+from pytest_crmeval.domain.messages import ErrorKind, Message, Reply, Speaker, Tool, ToolCall, ToolResult
+from pytest_crmeval.domain.wire import encoded, plain
 
 MOST_BYTES = 4_000_000
 """The longest answer that is read."""
 _EXCERPT = 200
 
 
-class _Call(msgspec.Struct, forbid_unknown_fields=True):
+class Call(Struct, forbid_unknown_fields=True):
+    """A call of a tool."""
+
     tool: str
     arguments: dict[str, Any] = {}
 
 
-class _Answer(msgspec.Struct, forbid_unknown_fields=True):
-    text: str = ""
-    calls: list[_Call] = []
-    conversation: str = ""
-    error: str = ""
+class Refusal(Struct):
+    """Why a tool refused a call."""
+
+    kind: ErrorKind
+    message: str
+
+
+class CallResult(Struct):
+    """The result of a call: a value or an error."""
+
+    value: Any = UNSET
+    error: Refusal | UnsetType = UNSET
+    note: (
+        Annotated[str, Meta(description="A remark about the value, for example that it is incomplete.")] | UnsetType
+    ) = UNSET
+
+
+class DialogueMessage(Struct):
+    """One message of the dialogue."""
+
+    speaker: Speaker
+    text: str | UnsetType = UNSET
+    calls: list[Call] | UnsetType = UNSET
+    results: (
+        Annotated[list[CallResult], Meta(description="They answer the calls of the message before.")] | UnsetType
+    ) = UNSET
+
+
+class OfferedTool(Struct):
+    """A tool that can be called."""
+
+    name: str
+    description: str
+    parameters: Annotated[dict[str, Any], Meta(description="JSON Schema of the arguments.")]
+
+
+class Request(Struct):
+    """The request for one reply."""
+
+    conversation: Annotated[str, Meta(description="A random id, the same for all requests of one conversation.")]
+    messages: Annotated[list[DialogueMessage], Meta(description="The dialogue so far.")]
+    tools: Annotated[list[OfferedTool], Meta(description="The tools that can be called; empty for questions.")]
+    seconds: Annotated[float, Meta(description="The time for the answer.")]
+
+
+class Answer(Struct, forbid_unknown_fields=True):
+    """The answer to a request."""
+
+    text: Annotated[str, Meta(description="The answer to the user, if nothing is left to call.")] = ""
+    calls: Annotated[list[Call], Meta(description="Tools to call; their results come with the next request.")] = []
+    conversation: Annotated[str, Meta(description="If given, the id of the request.")] = ""
+    error: Annotated[str, Meta(description="Why the agent can't answer; the trial is ERRORED with it.")] = ""
     input_tokens: int = 0
     output_tokens: int = 0
-    cost: float | None = None
+    cost: Annotated[float | None, Meta(description="In US dollars.")] = None
 
 
-_DECODER = msgspec.json.Decoder(_Answer)
+_DECODER = msgspec.json.Decoder(Answer)
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of requests and answers, which is in ``agent-protocol.schema.json``."""
+    references, definitions = msgspec.json.schema_components([Request, Answer], ref_template="#/$defs/{name}")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Requests to agents in other processes, and their answers",
+        "anyOf": list(references),
+        "$defs": definitions,
+    }
 
 
 def request(conversation: str, messages: Sequence[Message], tools: Sequence[Tool], seconds: float) -> bytes:
     """Return the request for one reply, on one line."""
-    body: dict[str, Json] = {
-        "conversation": conversation,
-        "messages": list(map(_message, messages)),
-        "tools": [{"name": t.name, "description": t.description, "parameters": t.parameters} for t in tools],
-        "seconds": seconds,
-    }
-    return encoded(body)
+    asked = Request(
+        conversation=conversation,
+        messages=list(map(_message, messages)),
+        tools=[OfferedTool(tool.name, tool.description, dict(tool.parameters)) for tool in tools],
+        seconds=seconds,
+    )
+    return encoded(msgspec.to_builtins(asked, enc_hook=plain))
 
 
 def reply_in(content: bytes, conversation: str) -> Reply:
@@ -65,16 +125,16 @@ def reply_in(content: bytes, conversation: str) -> Reply:
     )
 
 
-def _message(message: Message) -> Json:
-    fields: dict[str, Json] = {
-        "text": message.text,
-        "calls": [{"tool": call.tool, "arguments": call.arguments} for call in message.calls],
-        "results": list(map(_result, message.results)),
-    }
-    return {"speaker": message.speaker, **{name: value for name, value in fields.items() if value}}
+def _message(message: Message) -> DialogueMessage:
+    return DialogueMessage(
+        speaker=message.speaker,
+        text=message.text or UNSET,
+        calls=[Call(call.tool, dict(call.arguments)) for call in message.calls] or UNSET,
+        results=list(map(_result, message.results)) or UNSET,
+    )
 
 
-def _result(result: ToolResult) -> Json:
+def _result(result: ToolResult) -> CallResult:
     if result.error:
-        return {"error": {"kind": result.error.kind, "message": result.error.message}}
-    return {"value": result.value, **({"note": result.note} if result.note else {})}
+        return CallResult(error=Refusal(result.error.kind, result.error.message))
+    return CallResult(value=result.value, note=result.note or UNSET)
