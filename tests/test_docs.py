@@ -25,6 +25,7 @@ from pytest_crmeval.agents.http import HttpAgent
 from pytest_crmeval.conversations.calibration import labelled_replies
 from pytest_crmeval.domain.messages import Reply, ToolCall, ToolResult, agent_says, crm_says, user_says
 from pytest_crmeval.options.declared import OPTIONS, SETTINGS
+from pytest_crmeval.options.schedulers import ASSIGNED, COUNT, NUMBERED, SLURM_ID
 from pytest_crmeval.player.kinds import KINDS
 from pytest_crmeval.report.gate import Gate
 from tests.fakes import trial
@@ -142,6 +143,26 @@ def test_the_last_job_of_the_matrix_merges_what_the_others_left(
 
     assert 0 == cli.main(words), capsys.readouterr()
     assert 4 == json.loads(Path("reports/whole.json").read_text())["results"][0]["passed"]
+
+
+def test_recipes_for_schedulers_start_one_shard_per_task_and_merge_them() -> None:
+    """Each starts as many tasks as there are shards, under run ids that the merge finds."""
+    kubernetes, gitlab, github = map(yaml.safe_load, blocks("schedulers.md", "yaml"))
+    batch, merge = blocks("schedulers.md", "sh")
+    pod = kubernetes["spec"]["template"]["spec"]["containers"][0]
+
+    assert 0 == subprocess.run(["/bin/sh", "-n"], input=batch.encode(), check=False).returncode
+    assert ("Indexed", kubernetes["spec"]["completions"]) == (
+        kubernetes["spec"]["completionMode"],
+        int(next(each["value"] for each in pod["env"] if each["name"] == COUNT)),
+    )
+    assert {ASSIGNED} == github["env"].keys()
+    starting = (batch, *pod["args"], gitlab["evals"]["script"][-1])
+    merging = (merge, merge, gitlab["gate"]["script"][-1])
+    for start, end, number in zip(starting, merging, (SLURM_ID, *list(NUMBERED)[1:3]), strict=True):
+        assert set(re.findall(r"--crmeval-[a-z-]+", start)) <= DECLARED
+        (run,) = re.findall(rf'--crmeval-shard auto --crmeval-run "([a-z]+-)\${number}"', start)
+        assert f"'{run}*'" in end
 
 
 @pytest.mark.parametrize("page", ["shards.md", "ci.md"])

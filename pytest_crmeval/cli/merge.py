@@ -20,16 +20,18 @@ from pytest_crmeval.report.sources import SourceError, sources
 
 HELP = f"""\
 Join several runs into one: the shards of an evaluation (pytest --crmeval-shard 2/4), or runs of several agents. A run
-is named by its id in the reports folder, or by a path to its folder, its journal or its report.
+is named by its id in the reports folder, or by a path to its folder, its journal or its report. A folder of runs or a
+quoted pattern stands for several.
 
     crmeval merge nightly-1 nightly-2 nightly-3 nightly-4 -o nightly
-    crmeval merge artifacts/*/reports/shard-* -o nightly --gate 'crm.pass_rate >= 0.60'
+    crmeval merge 'nightly-*' -o nightly
+    crmeval merge artifacts/ -o nightly --gate 'crm.pass_rate >= 0.60'
 
 Runs that conflict are refused. --allow KIND joins them anyway: later runs win, and the report says so.
 
 {chr(10).join(f"    {kind:9} {what}" for kind, what in KINDS.items())}
 
-Runs with different versions of pytest-crmeval or of an agent's code are merged with a warning.
+Runs with different versions of pytest-crmeval, prompts, settings or code of an agent are merged with a warning.
 
 Gates are those of the command line, all of which are evaluated, else crmeval_gates of the project's pytest settings.
 Gates of plugins are evaluated only by a run: pytest --crmeval-run nightly.
@@ -42,7 +44,7 @@ was merged.
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="id of a run, or path of its folder, journal or report")
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="id or path of a run, a folder of runs, or a pattern")
     parser.add_argument("-o", "--output", required=True, metavar="ID", help="id of the merged run")
     add_reports(parser)
     parser.add_argument(

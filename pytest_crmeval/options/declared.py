@@ -51,7 +51,7 @@ OPTIONS: Mapping[str, Mapping[str, Arguments]] = {
         "--crmeval-sample": _one("N", "sample N cases per suite, the same for every agent"),
         "--crmeval-seed": _one("S", "seed for the sample (default: 0)"),
         "--crmeval-trials": _one("K", "play each case K times (default: 1)"),
-        "--crmeval-shard": _one("I/N", "play part I of N, for one of several machines"),
+        "--crmeval-shard": _one("I/N|auto", "play part I of N; auto: as the scheduler assigns"),
     },
     "how to run": {
         "--crmeval-scorer": _many("NAME", "scorer: state, calls, reply or clbench"),

@@ -176,8 +176,11 @@ def _shard(given: Given) -> "Shard | None":
     if given.option("--crmeval-shard") is None:
         return None
     from pytest_crmeval.journal.shard import Shard
+    from pytest_crmeval.options.schedulers import assigned_shard
 
-    return given.parsed("--crmeval-shard", Shard.parse)
+    return given.parsed(
+        "--crmeval-shard", lambda text: assigned_shard(os.environ) if text == AUTO else Shard.parse(text)
+    )
 
 
 def _durations(config: pytest.Config, given: Given, run: Path | None, reports: Path) -> Path | None:

@@ -16,6 +16,14 @@ KINDS: Mapping[str, str] = {
 """Kinds of conflicts. If the user allows them, later runs win."""
 
 
+_COMPARED: Mapping[str, str] = {
+    "max_steps": "crmeval_max_steps",
+    "prompts": "fingerprints of the prompts",
+    "settings": "--crmeval-set",
+}
+"""Facts about a part that are compared, with their names in a warning. Old journals have none of them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeConflict:
     """Something in which two runs contradict each other."""
@@ -38,7 +46,7 @@ def misfits(sources: Sequence[Source]) -> Iterator[MergeConflict]:
 
 
 def differences(sources: Sequence[Source]) -> Iterator[str]:
-    """Yield differences in the version of this package or of an agent's code: the runs may not be comparable."""
+    """Yield differences in the version of this package, an agent's code, prompts or settings, which may matter."""
     versions = {source.name: {part["version"] for part in source.past.parts if "version" in part} for source in sources}
     for name, other in _differing(versions):
         yield (
@@ -53,12 +61,26 @@ def differences(sources: Sequence[Source]) -> Iterator[str]:
         yield from (
             f"the code of the agent {agent} changed while {name} was played" for name in code if len(code[name]) > 1
         )
+    for fact, what in _COMPARED.items():
+        noted = {
+            source.name: {_written(part.get(fact, ())) for part in source.past.parts if "max_steps" in part}
+            for source in sources
+        }
+        for name, other in _differing(noted):
+            yield f"{what} in {name}: {_listed(noted[name])}; in {other}: {_listed(noted[other])}"
 
 
 def _differing(noted: Mapping[str, set[Any]]) -> Iterator[tuple[str, str]]:
     """Yield the first run and each run that differs from it, among those with a value."""
     first, *others = [name for name in noted if noted[name]] or [""]
     yield from ((first, name) for name in others if noted[name] != noted[first])
+
+
+def _written(fact: Any) -> str:  # noqa: ANN401 (JSON enters here)
+    """Return a fact as text: a number, a list of settings, or fingerprints by kind."""
+    if isinstance(fact, Mapping):
+        return ", ".join(f"{name} {value}" for name, value in sorted(fact.items()))
+    return " ".join(map(str, fact)) if isinstance(fact, list | tuple) else str(fact)
 
 
 def _code(part: Mapping[str, Any]) -> Mapping[str, str]:

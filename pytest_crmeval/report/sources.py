@@ -4,11 +4,13 @@ import fcntl
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from glob import has_magic
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from pytest_crmeval.journal import reader as journal
+from pytest_crmeval.journal.ids import JOURNAL
 from pytest_crmeval.journal.places import journal_beside, place_of, report_beside
 from pytest_crmeval.journal.reader import RunRecord
 from pytest_crmeval.report import files as reports
@@ -42,9 +44,25 @@ def sources(names: Sequence[str], folder: Path) -> list[Source]:
     """Return the runs by these names, each once; NoRunError, SourceError, JournalError or ReportError if one is bad."""
     found: dict[str, Source] = {}
     for name in names:
-        source = source_of(name, folder)
-        found.setdefault(source.digest, source)
+        for run in _runs(name, folder):
+            source = source_of(run, folder)
+            found.setdefault(source.digest, source)
     return list(found.values())
+
+
+def _runs(name: str, folder: Path) -> list[str]:
+    """Return the runs that a name stands for: a pattern matches several, and a folder may contain several."""
+    path = Path(name).expanduser()
+    if has_magic(name) and not path.exists():
+        matches = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor)))) or sorted(folder.glob(name))
+        is_run = (match for match in matches if match.is_dir() or match.suffix in {".json", ".jsonl"})
+        found = [run for match in is_run for run in _runs(str(match), folder)]
+        if not found:
+            raise SourceError(f"{name}: no run matches this pattern, here or in {folder}")
+        return found
+    if path.is_dir() and not (path / JOURNAL).exists() and not (folder / name / JOURNAL).exists():
+        return [str(journal.parent) for journal in sorted(path.rglob(JOURNAL))] or [name]
+    return [name]
 
 
 def source_of(name: str, folder: Path) -> Source:

@@ -69,7 +69,8 @@ def test_shards_merged_are_the_run_without_shards(
     whole = report_of(pytester.path)
 
     first = pytester.runpytest(*run("s1"), *agents, "--crmeval-shard", "1/2", "-n", "2")
-    second = pytester.runpytest(*run("s2"), *agents, "--crmeval-shard", "2/2", *NO_XDIST)
+    monkeypatch.setenv("CRMEVAL_SHARD", "2/2")
+    second = pytester.runpytest(*run("s2"), *agents, "--crmeval-shard", "auto", *NO_XDIST)
 
     assert [0, 0] == [first.ret, second.ret]
     first.stdout.fnmatch_lines(
@@ -203,6 +204,10 @@ def test_a_run_is_not_resumed_as_another_shard(project: Project) -> None:
     ("options", "why"),
     [
         (["--crmeval-shard", "5/4"], "--crmeval-shard 5/4: must be I/N, the I-th of N parts, for example 1/4"),
+        (
+            ["--crmeval-shard", "auto"],
+            "--crmeval-shard auto: no shard is assigned here: set CRMEVAL_SHARD to I/N*",
+        ),
         (
             ["--crmeval-shard", "1/4", "--crmeval-set=durations=x"],
             "--crmeval-set durations: 'x': * has no run with this id, *",

@@ -333,11 +333,26 @@ def test_shards_of_other_numbers_of_trials_do_not_fit(folder: Path, capsys: pyte
             {"code": {"mine": "def"}},
             "warning: the code of the agent mine differs between s1 and s2",
         ),
+        (
+            {"max_steps": 10},
+            {"max_steps": 20},
+            "warning: crmeval_max_steps in s1: 10; in s2: 20",
+        ),
+        (
+            {"max_steps": 10, "settings": ["rates=openai:* 5/s", "inflight=2"]},
+            {"max_steps": 10},
+            "warning: --crmeval-set in s1: rates=openai:* 5/s inflight=2; in s2: none",
+        ),
+        (
+            {"max_steps": 10, "prompts": {"conversations": "a1"}},
+            {"max_steps": 10, "prompts": {"conversations": "a2"}},
+            "warning: fingerprints of the prompts in s1: conversations a1; in s2: conversations a2",
+        ),
         ({"version": "0.1.0", "code": {"mine": "abc"}}, {"version": "0.1.0", "code": {"mine": "abc"}}, ""),
         ({"version": "0.1.0"}, {}, ""),
     ],
 )
-def test_shards_of_different_code_are_merged_with_a_warning(
+def test_shards_of_different_code_or_settings_are_merged_with_a_warning(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], first: dict[str, Any], second: dict[str, Any], warning: str
 ) -> None:
     """Runs with unknown or equal versions and code cause no warning."""
@@ -347,3 +362,50 @@ def test_shards_of_different_code_are_merged_with_a_warning(
     assert 0 == cli.main([*MERGE, "--reports", str(tmp_path), "--no-gates"])
     found = [line for line in capsys.readouterr().out.splitlines() if line.startswith("warning")]
     assert [warning] * bool(warning) == found
+
+
+@pytest.mark.parametrize(
+    ("named", "merged"),
+    [
+        (["artifacts"], ["one", "two", "three"]),
+        (["artifacts/*"], ["one", "two", "three"]),
+        (["artifacts/*/s?"], ["one", "two", "three"]),
+        (["artifacts/**/trials.jsonl"], ["one", "two", "three"]),
+        (["s[12]*"], ["one", "two"]),
+        (["s1", "artifacts/b"], ["one", "two"]),
+    ],
+)
+def test_merge_finds_runs_in_folders_and_by_patterns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: list[str], merged: list[str]
+) -> None:
+    """The folders are those of CI artifacts. Patterns also match ids in the reports folder. Copies count once."""
+    for job, (name, case) in {"a": ("s1", "one"), "b": ("s2", "two"), "c": ("s3", "three")}.items():
+        keep(tmp_path / "artifacts" / job, name, [trial(case)], parts=[part(f"{name[1]}/3")])
+    for name, case in {"s1": "one", "s2": "two"}.items():
+        keep(tmp_path / "reports", name, [trial(case)], parts=[part(f"{name[1]}/3")])
+    monkeypatch.chdir(tmp_path)
+
+    status = cli.main(["merge", *named, "-o", "whole", "--reports", "reports", "--no-gates"])
+
+    report = json.loads((tmp_path / "reports" / "whole.json").read_text())
+    assert sorted(merged) == sorted(each["case"] for each in report["trials"])
+    assert (len(merged) < 3) == status
+
+
+@pytest.mark.parametrize(
+    ("named", "why"),
+    [
+        ("artifacts/*", "artifacts/*: no run matches this pattern, here or in reports"),
+        ("empty", "'empty': the folder has no journal (trials.jsonl); give the folder of a run"),
+    ],
+)
+def test_merge_refuses_names_without_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], named: str, why: str
+) -> None:
+    """Nothing is written."""
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    assert 2 == cli.main(["merge", named, "-o", "whole", "--reports", "reports"])
+    assert why in capsys.readouterr().err
+    assert not (tmp_path / "reports").exists()
