@@ -77,7 +77,7 @@ def test_trouble_that_does_not_end_is_a_judge_error(use: Use, fault: str) -> Non
     outcome = judged(sandbox, RIGHT)
 
     assert TestVerdict.JUDGE_ERROR is outcome.verdict
-    named = {"cut": "lost output", "full": "the runner failed", "no command": "command not found"}
+    named = {"cut": "not the whole output", "full": "the runner failed", "no command": "command not found"}
     assert named.get(fault, "ran version 3.12.0") in outcome.reason
 
 
@@ -209,9 +209,12 @@ def test_a_standard_of_cpp_that_servers_do_not_compile_is_refused(use: Use) -> N
 @pytest.mark.parametrize(
     ("feed", "message"),
     [
-        (ProgramInput(stdin=b"1" * 300_000), "Piston cuts an input of 300,000 bytes for programs in Ruby"),
-        (ProgramInput(stdin=b"\xff"), "takes only text"),
-        (ProgramInput(wanted=("out.txt",)), "can't bring back files"),
+        (
+            ProgramInput(stdin=b"1" * 300_000),
+            "the input has 300,000 bytes, but Piston truncates inputs of programs in Ruby",
+        ),
+        (ProgramInput(stdin=b"\xff"), "accepts only text"),
+        (ProgramInput(wanted=("out.txt",)), "can't return files"),
     ],
 )
 def test_what_piston_would_spoil_is_a_judge_error(use: Use, feed: ProgramInput, message: str) -> None:

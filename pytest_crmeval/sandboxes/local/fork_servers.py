@@ -60,9 +60,9 @@ class ForkServerProcess:
         try:
             send(self._control, marshal.dumps(fields), descriptors)
         except OSError as error:
-            raise ForkServerLost(f"it takes no orders: {error}") from error
+            raise ForkServerLost(f"it did not accept a request: {error}") from error
         if not stderr.until(self._control.fileno(), request.wall_seconds + _GRACE_SECONDS):
-            raise ForkServerLost("it does not answer")
+            raise ForkServerLost("it did not answer")
         message, found = self._received()
         result = RunResult(*message)
         return result, dict(zip(result.found, found, strict=True))
@@ -71,9 +71,9 @@ class ForkServerProcess:
         try:
             packet, descriptors = receive(self._control)
         except OSError as error:
-            raise ForkServerLost(f"its line is broken: {error}") from error
+            raise ForkServerLost(f"its connection broke: {error}") from error
         if not packet:
-            raise ForkServerLost("it has died")
+            raise ForkServerLost("it died")
         return json.loads(packet.decode()), descriptors
 
     def hang_up(self) -> None:

@@ -102,7 +102,7 @@ def strongest(
 
 def _allowed(asked: str, *, unsafe: bool) -> Sequence[str]:
     if asked not in (AUTO, *LEVELS):
-        raise SandboxError(f"no level of the local sandbox is called {asked!r}; try {', '.join((AUTO, *LEVELS))}")
+        raise SandboxError(f"unknown level of the local sandbox {asked!r}; levels: {', '.join((AUTO, *LEVELS))}")
     levels = LEVELS if asked == AUTO else (asked,)
     return [level for level in levels if unsafe or level != RLIMITS]
 
@@ -130,4 +130,4 @@ def _try(fork_server: ForkServerProcess, level: str) -> None:
         said = cut_end(ended.stderr.decode(errors="replace"), 400)
         raise Unavailable(f"a program can't be run in it: {said}")
     if escapes := ended.stdout.split():
-        raise Unavailable(f"it does not hold: {b', '.join(escapes).decode()}")
+        raise Unavailable(f"programs can escape from it: {b', '.join(escapes).decode()}")

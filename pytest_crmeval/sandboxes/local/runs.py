@@ -56,7 +56,7 @@ def run(lend: Lend, runnable: Runnable, feed: ProgramInput, limits: Limits) -> E
             try:
                 # Here, so that a fork server with a trouble of its own is not lent again.
                 if result.trouble and not never_loaded(result, limits, runnable.image):
-                    raise SandboxError(f"the program could not be begun: {result.trouble}")
+                    raise SandboxError(f"the program could not be started: {result.trouble}")
                 return result, {name: _content(descriptor, limits) for name, descriptor in found.items()}
             finally:
                 for descriptor in found.values():
@@ -69,12 +69,12 @@ def run(lend: Lend, runnable: Runnable, feed: ProgramInput, limits: Limits) -> E
 
 
 def check(feed: ProgramInput) -> None:
-    """Refuse what no fork server can be given."""
+    """Reject file names and numbers of files that a fork server can't handle."""
     for name in (*feed.files, *feed.wanted):
         if "/" in name or name in {"", ".", ".."} or "\0" in name:
-            raise SandboxError(f"a program runs in one folder: {name!r} is not the name of a file in it")
+            raise SandboxError(f"{name!r} is not a plain file name; all files of a program are in one folder")
     if len(feed.files) + _STANDARD > MAX_FILES or len(feed.wanted) > MAX_FILES:
-        raise SandboxError(f"a program is fed at most {MAX_FILES - _STANDARD} files, and {MAX_FILES} are brought back")
+        raise SandboxError(f"a program can have at most {MAX_FILES - _STANDARD} input and {MAX_FILES} output files")
 
 
 def _request(runnable: Runnable, feed: ProgramInput, limits: Limits) -> RunRequest:

@@ -21,7 +21,7 @@ from pytest_crmeval.sandboxes.piston.wire import Wire
 __all__ = ["Address", "Patience", "PistonSandbox", "addresses"]
 
 
-CONTRADICTED = "the same program had another result in a second run"
+CONTRADICTED = "a second run of the same program had a different result"
 
 
 class PistonSandbox:
@@ -112,7 +112,7 @@ class PistonSandbox:
         if again is None:
             for address in (first, second):
                 self._client.distrust(address, CONTRADICTED)
-            raise SandboxError(f"the compiler of {first} refused a program that the one of {second} accepts")
+            raise SandboxError(f"the compiler of {first} rejected a program that the compiler of {second} accepts")
         return refused
 
     def _refusal(
@@ -126,7 +126,7 @@ class PistonSandbox:
 
     def _languages(self) -> str:
         names = [f"{NAMES[language][0]} {version}" for language, version in self._client.versions.items()]
-        return ", ".join(names) or "no language that is known here"
+        return ", ".join(names) or "no supported language"
 
 
 class _Prepared:

@@ -60,12 +60,12 @@ def _split(part: str) -> SplitResult:
     except ValueError as error:
         raise ValueError(f"Piston server {part!r}: {error}; {_EXAMPLE}") from error
     if url.scheme not in _PORTS:
-        raise ValueError(f"Piston server {part!r} does not begin with http:// or https://; {_EXAMPLE}")
+        raise ValueError(f"Piston server {part!r} does not start with http:// or https://; {_EXAMPLE}")
     if not url.hostname or any(sign.isspace() for sign in part):
-        raise ValueError(f"Piston server {part!r} names no host; {_EXAMPLE}")
+        raise ValueError(f"Piston server {part!r} has no host; {_EXAMPLE}")
     if url.username is not None or url.fragment:
         wrong = "a fragment" if url.username is None else "a user"
-        raise ValueError(f"a Piston server's address has {wrong}, which is not understood; {_EXAMPLE}")
+        raise ValueError(f"the address of a Piston server must not contain {wrong}; {_EXAMPLE}")
     return url
 
 
@@ -80,8 +80,8 @@ def _port(url: SplitResult, part: str) -> int:
 def _in_flight(query: str, part: str) -> int:
     for name, value in parse_qsl(query, keep_blank_values=True):
         if name != "in_flight":
-            raise ValueError(f"Piston server {part!r}: there is no parameter {name!r}, only in_flight")
+            raise ValueError(f"Piston server {part!r}: unknown parameter {name!r}; known: in_flight")
         if not (value.isascii() and value.isdigit() and int(value) > 0):
-            raise ValueError(f"Piston server {part!r}: in_flight={value} is not a whole number above 0")
+            raise ValueError(f"Piston server {part!r}: in_flight={value}: must be a whole number of at least 1")
         return int(value)
     return IN_FLIGHT

@@ -102,7 +102,7 @@ def ran(answer: Answer, version: str = "", token: str = "") -> Ran:
         raise _refusal(answer)
     found = _json(answer)
     if version and found.get("version") not in {None, version}:
-        raise TroubleError(f"it ran version {found['version']} where {version} was asked for", sick=True)
+        raise TroubleError(f"it ran version {found['version']} instead of {version}", sick=True)
     run = _stage(found.get("run"))
     compiled = found.get("compile")
     stages = [run] if compiled is None else [run, _stage(compiled)]
@@ -110,7 +110,7 @@ def ran(answer: Answer, version: str = "", token: str = "") -> Ran:
         if stage.status == "XX":
             raise TroubleError(f"its isolation failed: {_shown(stage.message or stage.stderr)}")
         if stage.code in _NOT_FOUND and (missing := _NO_COMMAND.search(stage.stderr)):
-            raise TroubleError(f"a language is not complete there: {_shown(missing[0])}", sick=True)
+            raise TroubleError(f"a language is not completely installed on it: {_shown(missing[0])}", sick=True)
     if token and not run.starved and (failed := re.search(rf"^{token} .*", run.stderr, re.MULTILINE)):
         raise TroubleError(f"the runner failed: {_shown(failed[0].removeprefix(token))}")
     return Ran(run=run, compile=None if compiled is None else stages[1], seconds=answer.seconds)
@@ -138,8 +138,8 @@ def _refusal(answer: Answer) -> Exception:
     text = answer.body.decode("utf-8", "replace")
     if answer.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or _TOO_LARGE in text:
         return TooLowError(
-            "a program with its input is more than the Piston server takes in one request (100 kB, unless it was "
-            "changed); raise the limit of its body parser, or run on --crmeval-sandbox local"
+            "the program and its input are larger than a request to the Piston server can be (100 kB by default); "
+            "raise the limit of its body parser, or use --crmeval-sandbox local"
         )
     if answer.status != HTTPStatus.BAD_REQUEST:
         return _mishap(answer.status, text)
@@ -147,16 +147,16 @@ def _refusal(answer: Answer) -> Exception:
     if exceeded:
         return ExceededError(exceeded[1], int(exceeded[2]))
     if _UNKNOWN in text:
-        return TroubleError(f"a language was removed there: {_shown(text)}", sick=True)
-    return SandboxError(f"the Piston server does not understand the request: {_shown(text)}")
+        return TroubleError(f"a language is no longer installed on it: {_shown(text)}", sick=True)
+    return SandboxError(f"the Piston server rejected the request: {_shown(text)}")
 
 
 def _mishap(status: int, text: str) -> TroubleError:
     if status == HTTPStatus.TOO_MANY_REQUESTS:
-        return TroubleError("it has too many requests (429)")
+        return TroubleError("it has too many requests (status 429)")
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return TroubleError(f"it answers {status} {_shown(text)}".rstrip())
-    return TroubleError(f"it answers {status}, as no Piston server does: {_shown(text)}", sick=True)
+    return TroubleError(f"it answers {status}, which Piston servers don't send: {_shown(text)}", sick=True)
 
 
 def _json(answer: Answer) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def _json(answer: Answer) -> dict[str, Any]:
         what = _shown(answer.body.decode("utf-8", "replace")) or "nothing"
         raise TroubleError(f"its answer is not JSON: {what}") from error
     if not isinstance(found, dict):
-        raise TroubleError(f"its answer is odd: {_shown(str(found))}")
+        raise TroubleError(f"its answer is not one of a Piston server: {_shown(str(found))}")
     return found
 
 
@@ -179,7 +179,7 @@ def _stage(found: object) -> Stage:
         raise TroubleError(f"its answer does not say how the program ended: {_shown(json.dumps(found))}")
     output = found.get("output")
     if isinstance(output, str) and len(output) != len(found["stdout"]) + len(found["stderr"]):
-        raise TroubleError("its answer has lost output: stdout and stderr are not all of it")
+        raise TroubleError("its answer is incomplete: stdout and stderr are not the whole output")
     memory = _number(found, "memory")
     return Stage(
         stdout=found["stdout"],

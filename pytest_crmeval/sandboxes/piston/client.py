@@ -166,9 +166,10 @@ class Client:
                 raise StarvedError(ran, terms)
             check_compiler(ran)
             if only_waited(ran, granted) and not self._is_well(endpoint, request.named, granted["run_timeout"] / 2000):
-                raise TroubleError(f"it let a program wait for {granted['run_timeout'] / 1000:g} s, and all others too")
+                waited = f"{granted['run_timeout'] / 1000:g} s"
+                raise TroubleError(f"it let programs wait: one had hardly any CPU time within {waited}")
             return ran, terms
-        raise TroubleError(f"it refuses limits that it has named itself: {maxima}", sick=True)
+        raise TroubleError(f"it rejects limits that it has reported itself: {maxima}", sick=True)
 
     def _ask(self, endpoint: Endpoint, request: Request, granted: Mapping[str, int], seconds: float) -> Ran:
         version = self._agreed[request.named]
@@ -191,7 +192,7 @@ class Client:
         gone = [(language, version) for language, version in agreed_on if version not in found.get(language, ())]
         if gone:
             wanted = ", ".join(f"{language} {version}" for language, version in gone)
-            raise TroubleError(f"it does not have {wanted}, as the others do", sick=True)
+            raise TroubleError(f"it does not have {wanted}, which the others have", sick=True)
         endpoint.versions = found
         endpoint.maxima = {}  # it may have been started anew, with others
 
@@ -228,7 +229,7 @@ class Client:
     def _note_lowered(self, endpoint: Endpoint, asked: Mapping[str, int], granted: Mapping[str, int]) -> None:
         for name in lowered(asked, granted):
             if name.startswith("run_"):
-                self._note(f"Piston server {endpoint.address} allows a {name} of {granted[name]} at most")
+                self._note(f"Piston server {endpoint.address} limits {name} to {granted[name]}")
 
     def _note(self, text: str) -> None:
         with self._noting:

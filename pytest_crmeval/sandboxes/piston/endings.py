@@ -63,10 +63,10 @@ class Terms:
         return self.memory > self.limits.memory_bytes - 2048
 
     def too_low(self, setting: str, granted: str, wanted: str) -> TooLowError:
-        """Return what to tell when the program ran into a limit of the server, below its own."""
+        """Return the error for a program that reached a limit of the server, which is lower than its own."""
         return TooLowError(
-            f"the program was ended by the limit of the Piston server {self.address} ({granted}), below that of its "
-            f"problem ({wanted}); start the server with a higher {setting}",
+            f"the Piston server {self.address} stopped the program at its own limit ({granted}), which is lower than "
+            f"that of the problem ({wanted}); start the server with a higher {setting}",
             self.address,
         )
 
@@ -98,7 +98,7 @@ def framed_execution(ran: Ran, frame: Frame | None, names: tuple[str, ...], term
     if max(frame.sizes) > terms.limits.output_bytes:
         return _over(ended)
     if frame.room <= max(frame.sizes):
-        raise terms.too_low("PISTON_MAX_FILE_SIZE", f"{frame.room:,} bytes a file", _output(terms))
+        raise terms.too_low("PISTON_MAX_FILE_SIZE", f"{frame.room:,} bytes per file", _output(terms))
     if frame.contents is None:
         raise terms.too_low("PISTON_OUTPUT_MAX_SIZE", f"less than {sum(frame.sizes) * 4 // 3:,} bytes", _output(terms))
     stdout, *contents = frame.contents
@@ -111,15 +111,15 @@ def refusal(stage: Stage, granted: Mapping[str, int], address: str) -> Execution
     """Tell how the compiler refused a program; SandboxError if it had no chance to."""
     if stage.status in {"OL", "EL"}:
         raise TooLowError(
-            f"the compiler's messages are more than the Piston server {address} keeps; start it with a higher "
+            f"the compiler's messages are longer than the Piston server {address} allows; start it with a higher "
             "PISTON_OUTPUT_MAX_SIZE",
             address,
         )
     cpu = stage.cpu_seconds or 0.0
     if stage.status == "TO" and 2 * cpu * 1000 < granted["compile_timeout"]:
         raise SandboxError(
-            f"the compiler had {cpu:.1f} s of CPU at the Piston server {address} when its "
-            f"{granted['compile_timeout'] / 1000:g} s were over; ask for less at once (?in_flight=1)"
+            f"the compiler got only {cpu:.1f} s of CPU time on the Piston server {address} within its time limit of "
+            f"{granted['compile_timeout'] / 1000:g} s; send fewer requests at once (?in_flight=1)"
         )
     ending = Termination.WALL_TIME if stage.code is None else Termination.EXITED
     return Execution(
@@ -141,14 +141,14 @@ def check_compiler(ran: Ran) -> None:
     if stage.code is None or stage.code - _SHELL in {signal.SIGKILL, signal.SIGTERM}:
         raise TroubleError(f"its compiler was killed by {_exit(stage)[1]}")
     if broken := _BROKEN_COMPILER.search(stage.stderr):
-        raise TroubleError(f"its compiler broke: {broken[0].strip()}")
+        raise TroubleError(f"its compiler failed: {broken[0].strip()}")
 
 
 def _unframed(ran: Ran, terms: Terms) -> Execution:
     stage = ran.run
     ended = _ended(ran, terms, stage.stderr)
     if ended.ending is Termination.EXITED or stage.status in {"OL", "EL"}:
-        raise SandboxError(f"the Piston server {terms.address} did not bring back what the program has written")
+        raise SandboxError(f"the Piston server {terms.address} did not return the output of the program")
     return replace(ended, stderr=last(stage.stderr))
 
 

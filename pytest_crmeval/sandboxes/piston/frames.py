@@ -66,12 +66,14 @@ def _contents(body: str, sizes: Sequence[int]) -> Sequence[bytes]:
     except ValueError as error:  # also for what is not ASCII
         raise _spoiled(str(error)) from error
     if [max(size, 0) for size in sizes] != [len(content) for content in contents[1:]]:
-        raise _spoiled(f"{[len(content) for content in contents]} bytes came, not {list(sizes)} after those of stderr")
+        raise _spoiled(
+            f"{[len(content) for content in contents]} bytes were received, expected {list(sizes)} after stderr"
+        )
     return contents
 
 
 def _spoiled(how: str) -> SandboxError:
     return SandboxError(
-        f"what the program has written can't be read ({how}): it has spoiled what the judge sends along to bring it "
-        "back, or still had a process that wrote when it had ended"
+        f"the output of the program can't be read ({how}): the program has corrupted the report of the runner, or has "
+        "left a process that was still writing"
     )

@@ -106,13 +106,13 @@ def proved(language: Language, version: str, address: str, ask: Ask) -> tuple[di
         except ExceededError as error:  # a server names one limit at a time
             maxima[error.field] = error.maximum
             continue
-        _check_limits(maxima, address)
+        _check_limits(maxima)
         if request.mark:
-            _check(_execution(request, ran, granted, address), title(language, version), address)
+            _check(_execution(request, ran, granted, address), title(language, version))
         else:
-            _check_sum(ran, title(language, version), address)
+            _check_sum(ran, title(language, version))
         return maxima, ran
-    raise TroubleError(f"it refuses limits that it has named itself: {maxima}")
+    raise TroubleError(f"it rejects limits that it has reported itself: {maxima}")
 
 
 def _request(language: Language, version: str) -> Request:
@@ -125,13 +125,12 @@ def _request(language: Language, version: str) -> Request:
     return framed(Program(language=language, version=version, source=source), _FEED, _LIMITS)
 
 
-def _check_sum(ran: Ran, name: str, address: str) -> None:
+def _check_sum(ran: Ran, name: str) -> None:
     stage = ran.compile if ran.refused and ran.compile else ran.run
     if stage.failed or ran.run.stdout.strip() != "42":
         said = cut_end((stage.stderr or stage.stdout).strip(), 500)
         raise SandboxError(
-            f"the Piston server {address} does not run a small program in {name} as it should: "
-            f"exit code {stage.code}, {said or 'wrong output'}"
+            f"it fails to run a small program in {name}: exit code {stage.code}, {said or 'wrong output'}"
         )
 
 
@@ -143,20 +142,20 @@ def _execution(request: Request, ran: Ran, granted: Mapping[str, int], address: 
     return framed_execution(ran, frame, tuple(_FEED.wanted), terms)
 
 
-def _check_limits(maxima: Mapping[str, int], address: str) -> None:
+def _check_limits(maxima: Mapping[str, int]) -> None:
     for name, least in _LEAST.items():
         if maxima.get(name, least) < least:
             raise SandboxError(
-                f"the Piston server {address} allows a {name} of {maxima[name]:,} at most, which is too little for any "
-                f"problem; start it with {_SETTINGS[name]}={least:,} or more".replace(",", "")
+                f"it limits {name} to {maxima[name]}, which is too low for any problem; "
+                f"start it with {_SETTINGS[name]}={least} or more"
             )
 
 
-def _check(execution: Execution, name: str, address: str) -> None:
+def _check(execution: Execution, name: str) -> None:
     if execution.succeeded and execution.files == {"taken.bin": _TAKEN} and len(execution.stdout) == OUTPUT - 1024:
         return
     said = cut_end(execution.stderr.decode("utf-8", "replace").strip(), 500)
     raise SandboxError(
-        f"the Piston server {address} does not run a small program in {name} as it should: "
+        f"it fails to run a small program in {name}: "
         f"{execution.ending}, exit code {execution.exit_code}, {said or 'wrong output'}"
     )

@@ -104,8 +104,8 @@ def framed(program: Program, feed: ProgramInput, limits: Limits) -> Request:
     _check(feed, program.language)
     if program.language in _SOURCES:
         raise SandboxError(
-            f"Piston can't bring back files, output that is not text or more output than PISTON_OUTPUT_MAX_SIZE from "
-            f"programs in {title(program.language)}"
+            f"for programs in {title(program.language)}, Piston can't return files, output that is not text, or more "
+            "output than PISTON_OUTPUT_MAX_SIZE"
         )
     mark = f"crmeval-{secrets.token_hex(16)}"
     return Request(program=program, feed=feed, limits=limits, mark=mark, most=limits.output_bytes)
@@ -123,23 +123,23 @@ def _check(feed: ProgramInput, language: Language) -> None:
     for name in [*feed.files, *feed.wanted]:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or not path.name or "\0" in name:
-            raise SandboxError(f"file {name!r} is not within the folder where the program runs")
+            raise SandboxError(f"file {name!r} is outside the folder of the program")
         if path.name in _OURS:
-            raise SandboxError(f"a file can't be called {name!r} on Piston: the judge uses that name there")
+            raise SandboxError(f"a file can't be called {name!r} on Piston: the runner uses that name")
     if len(feed.wanted) > MOST_WANTED:
-        raise SandboxError(f"{len(feed.wanted)} files are wanted; Piston brings back {MOST_WANTED} at most")
+        raise SandboxError(f"{len(feed.wanted)} output files are expected; Piston can return {MOST_WANTED} at most")
 
 
 def _check_stdin(stdin: bytes, language: Language) -> None:
     if len(stdin) > _LONGEST_STDIN:
         raise SandboxError(
-            f"Piston cuts an input of {len(stdin):,} bytes for programs in {title(language)}; it can have "
-            f"{_LONGEST_STDIN:,} at most"
+            f"the input has {len(stdin):,} bytes, but Piston truncates inputs of programs in {title(language)} "
+            f"beyond {_LONGEST_STDIN:,}"
         )
     try:
         stdin.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise SandboxError(f"Piston takes only text as input of programs in {title(language)}") from error
+        raise SandboxError(f"Piston accepts only text as the input of programs in {title(language)}") from error
 
 
 def _files(request: Request) -> Iterator[dict[str, str]]:
