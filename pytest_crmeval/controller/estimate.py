@@ -1,4 +1,4 @@
-"""What a run would take, before anything is asked."""
+"""The estimate of a run, before any model is called."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,20 +18,20 @@ from pytest_crmeval.options.environment import addresses_of
 from pytest_crmeval.options.reading import options_of
 from pytest_crmeval.options.values import Options
 from pytest_crmeval.player.models import judge_spec, pricing, role_specs
-from pytest_crmeval.report.estimate import Judging, estimate, lines
+from pytest_crmeval.report.estimate import Estimate, Judging, estimate
 from pytest_crmeval.report.loads import CaseSize, Throughput
 from pytest_crmeval.report.role_costs import LearnerRoles
 
 
-def forecast(session: pytest.Session) -> Sequence[str]:
-    """Return the estimate of what was collected, as a person wants to read it."""
+def forecast(session: pytest.Session) -> Estimate:
+    """Return the estimate for the collected cases."""
     cases = cases_of(session.items)
     planned = [case.planned for case in cases]
     options = options_of(session.config)
     specs = {case.spec for case in planned if is_atlas(case.spec)}
     workers = session.config.getoption("numprocesses", None) or 1
     with usage_errors():
-        found = estimate(
+        return estimate(
             planned,
             history(options.reports, planned, addresses := addresses_of(session.config)),
             _sizes(cases),
@@ -47,7 +47,6 @@ def forecast(session: pytest.Session) -> Sequence[str]:
             casts={spec: _cast(options, spec) for spec in specs},
             addresses=addresses,
         )
-    return list(lines(found))
 
 
 def _cast(options: Options, spec: str) -> LearnerRoles:

@@ -1,6 +1,7 @@
 """The end of a run: its report, its gates, its summary and its exit status."""
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
+from functools import partial
 
 import pytest
 
@@ -47,7 +48,8 @@ class RunResult:
         self.summary = TerminalSummary(config, self._summary)
         self._conclusion: Conclusion | None = None
         self._report: Report | None = None
-        self._estimate: Sequence[str] = ()
+        self._estimate: Callable[[int], Iterable[str]] | None = None
+        """Returns the lines of the estimate for a width."""
         self._forgivable = 0
         """Red tests that gates may forgive."""
         self._forgiven = self._interrupted = False
@@ -57,8 +59,9 @@ class RunResult:
         """Estimate what the run would take, if it is only to be estimated."""
         if self._options.estimate:
             from pytest_crmeval.controller.estimate import forecast
+            from pytest_crmeval.render.estimate import lines
 
-            self._estimate = forecast(session)
+            self._estimate = partial(lines, forecast(session))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -173,7 +176,7 @@ class RunResult:
 
     def _summary(self, width: int, height: int | None) -> Iterable[str]:
         if is_dry_run(self._config):
-            expected = self._estimate or counts(self._plan.cases.values())
+            expected = self._estimate(width) if self._estimate else counts(self._plan.cases.values())
             return [*expected, *omissions(self._plan.prefetch.left_out)]
         if self._report is None:
             return ()

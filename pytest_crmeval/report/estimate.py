@@ -22,7 +22,7 @@ from pytest_crmeval.report.loads import (
     together,
 )
 from pytest_crmeval.report.role_costs import STUDENT, LearnerRoles, assumed_roles
-from pytest_crmeval.report.tables import aligned
+from pytest_crmeval.report.tables import Row
 from pytest_crmeval.report.usage_history import QUEUE, FileGround, UsageHistory, assumed_solution, file_times, load_of
 
 Pricing = Callable[[Usage], float | None]
@@ -129,11 +129,14 @@ def estimate(  # noqa: PLR0913 (everything that decides what a run takes)
     return Estimate(forecasts=[*forecasts, *judges], pace=pace)
 
 
-def lines(found: Estimate) -> Iterator[str]:
-    """Yield the estimate as text: a table, and the sources of the figures."""
-    rows = [_row(forecast, found) for forecast in found.forecasts]
+def table(found: Estimate) -> list[Row]:
+    """Return the estimate as a table: one row per suite and subject, below the header."""
     head = ("suite", "subject", "cases", "calls", "tokens in", "cached", "tokens out", "cost", "time")
-    yield from aligned([head, *rows], names=2)
+    return [head, *(_row(forecast, found) for forecast in found.forecasts)]
+
+
+def remarks(found: Estimate) -> Iterator[str]:
+    """Yield the total, and the sources of the figures."""
     whole = together(forecast.load for forecast in found.forecasts)
     cost = bills.together([forecast.cost for forecast in found.forecasts])
     yield f"total: about {bills.used(whole.usage)}, {cost}, {clock(found.elapsed())}"
@@ -302,7 +305,7 @@ def _cost(load: UsageEstimate, price: Pricing, pace: Throughput) -> float | None
     return None if cost is None else cost * load.calls
 
 
-def _row(forecast: Forecast, found: Estimate) -> Sequence[str]:
+def _row(forecast: Forecast, found: Estimate) -> Row:
     usage = forecast.load.usage
     share = f"{usage.cached / usage.input:.0%}" if usage.input else bills.NOTHING
     return (

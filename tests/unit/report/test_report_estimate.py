@@ -10,7 +10,8 @@ from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.journal.history import PastTrial
 from pytest_crmeval.models.caps import Cap
-from pytest_crmeval.report.estimate import Estimate, Forecast, Judging, Pricing, estimate, lines
+from pytest_crmeval.render.estimate import lines
+from pytest_crmeval.report.estimate import Estimate, Forecast, Judging, Pricing, estimate
 from pytest_crmeval.report.loads import CaseSize, Throughput, UsageEstimate
 from pytest_crmeval.report.role_costs import LearnerRoles
 from tests.fakes import planned
@@ -274,6 +275,13 @@ def test_the_lines(snapshot: SnapshotAssertion) -> None:
     judge = Judging(name="gpt-4.1-mini", spec="openai:gpt-4.1-mini", samples=3, price=dollar_per_call)
 
     assert snapshot == "\n".join(lines(estimated(cases, *history, pace=Throughput(at_once=48), judge=judge)))
+
+
+def test_estimate_fits_the_width_of_a_terminal() -> None:
+    found = estimated([case(name, subject="a-model-with-a-long-name") for name in ("one", "two")])
+    narrow = list(lines(found, 60))
+    assert max(map(len, narrow)) <= 60
+    assert narrow[0].split() == ["suite", "subject", "cases", "calls", "cost", "time"]
 
 
 def test_the_lines_of_a_guess_name_what_was_assumed(snapshot: SnapshotAssertion) -> None:
