@@ -83,7 +83,7 @@ def as_agent(found: Any, name: str) -> Agent | None:  # noqa: ANN401 (of the use
 
 def _no_reply(messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
     del messages, tools
-    raise BadReplyError("new_conversation() makes the agent that replies; this one has no reply()")
+    raise BadReplyError("this agent has no reply(); call new_conversation() to get the agent that replies")
 
 
 def is_factory(found: object) -> bool:
@@ -103,7 +103,7 @@ def in_conversation(agent: Agent, seconds: float = SECONDS) -> Agent:
         new = as_agent(made, agent.name)
         if new is None:
             raise BadReplyError(
-                f"agent {agent.name!r}: what new_conversation() returns is not an agent: {not_an_agent(made)}"
+                f"agent {agent.name!r}: new_conversation() does not return an agent: {not_an_agent(made)}"
             )
         agent, limit = new, _limit(new, limit)
     return LimitedAgent(name=agent.name, agent=agent, seconds=limit) if limit else agent

@@ -179,7 +179,7 @@ class Judgement(Record, frozen=True, kw_only=True):
 def restriction(agreement: LabelAgreement | None) -> str:
     """Return why a judge may not change the verdict of a reply; empty if it may."""
     if agreement is None:
-        return "its agreement with the labelled statements is not measured"
+        return "its agreement with the labelled statements has not been measured"
     if agreement.kappa is None or agreement.kappa < LEAST_KAPPA:
         low = f"kappa {agreement.kappa or 0:.2f} is below {LEAST_KAPPA}"
         return f"its agreement with the labelled statements is too low: {low}"

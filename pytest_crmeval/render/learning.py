@@ -86,7 +86,7 @@ def _phrases(learning: Learning) -> Iterator[str]:
     if learning.late:
         yield f"{learning.late} played out of order, after they had errored"
     if learning.known:
-        yield f"{learning.known} were already learned from in an earlier run: that they pass is not evidence"
+        yield f"{learning.known} were already learned from in an earlier run, so passing them proves nothing"
     if learning.reviews:
         reviews = ", ".join(f"{name} {count}" for name, count in sorted(learning.reviews.items()))
         with_it, without = _share(learning.intervened), _share(learning.not_intervened)

@@ -142,7 +142,7 @@ def test_what_was_learnt_may_be_used_in_another_run(
     result.assert_outcomes(passed=2)
     assert {"student"} == set(roles_in(server.seen))
     result.stdout.fnmatch_lines(
-        ["learning of *; 2 were already learned from in an earlier run: that they pass is not evidence; *"]
+        ["learning of *; 2 were already learned from in an earlier run, so passing them proves nothing; *"]
     )
     capsys.readouterr()
     assert 0 == cli.main(["atlas", "--reports", str(path.path / "reports")])

@@ -77,7 +77,7 @@ def test_opinion_of_an_unqualified_judge_is_only_reported(
 
     result.assert_outcomes(passed=1)
     assert (1, 0) == (figures_of(pytester)["false"], figures_of(pytester).get("failed", 0))
-    why = "too low: kappa 0.79 is below 0.8" if wrong else "not measured"
+    why = "too low: kappa 0.79 is below 0.8" if wrong else "has not been measured"
     assert figures_of(pytester)["restriction"].endswith(why)
     header = "kappa 0.79 *; opinions on replies are only reported" if wrong else "*run: crmeval calibrate --judge *"
     result.stdout.fnmatch_lines([f"crmeval judge:  {header}", f"judge of chatty *only reported, because *{why}; *"])

@@ -211,7 +211,9 @@ def test_new_conversation_must_return_an_agent() -> None:
         async def new_conversation(self) -> Counting:
             return None  # type: ignore[return-value]
 
-    with pytest.raises(BadReplyError, match=r"agent 'maker': what new_conversation\(\) returns .* but it is None"):
+    with pytest.raises(
+        BadReplyError, match=r"agent 'maker': new_conversation\(\) does not return an agent: .* but it is None"
+    ):
         in_conversation(agent_from(Bad()))
 
 

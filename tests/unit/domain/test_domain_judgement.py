@@ -103,7 +103,7 @@ def test_kappa_takes_chance_away(cells: tuple[int, int, int, int], kappa: float 
     ("agreement", "why"),
     [
         (TRUSTED, ""),
-        (None, "its agreement with the labelled statements is not measured"),
+        (None, "its agreement with the labelled statements has not been measured"),
         (LabelAgreement(found=8, missed=2, accepted=9, refused=1), "kappa 0.70 is below 0.8"),
         (LabelAgreement(found=0, missed=0, accepted=9, refused=0), "kappa 0.00 is below 0.8"),
     ],

@@ -143,7 +143,7 @@ def test_statements_are_shown_with_what_the_judge_finds_false() -> None:
         {"turn": 1, "quote": "statement 1", "reason": "no such row"},
         {"turn": 2, "quote": "statement 2"},
     ] == shown["statements"]
-    assert "its agreement with the labelled statements is not measured" == shown["restriction"]
+    assert "its agreement with the labelled statements has not been measured" == shown["restriction"]
 
 
 def test_a_score_that_is_not_full_and_passes_is_no_fault() -> None:
