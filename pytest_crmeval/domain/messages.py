@@ -63,7 +63,7 @@ class Reply:
     text: str = ""
     calls: Sequence[ToolCall] = ()
     thoughts: str = ""
-    """The thoughts of a reasoning model: kept in the transcript, never scored and never sent back."""
+    """The thoughts of a reasoning model: kept in the transcript, never scored."""
     input_tokens: int = 0
     """Tokens that the agent has used for this reply, if it calls models itself."""
     output_tokens: int = 0

@@ -3,9 +3,11 @@
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
+from pytest_crmeval.domain.json import Json
+from pytest_crmeval.domain.messages import Message, Reply, agent_says
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.models.backend import Answer, Backend
 from pytest_crmeval.models.control import Charge, Control, Feedback
@@ -43,7 +45,7 @@ class RetryingModel:
         self._name = f"{spec} {spec.base_url}" if spec.base_url else str(spec)
         """The model's name in permits."""
         self._notice = notice_of(spec)
-        self._estimate = TokenEstimate(spec.max_output_tokens)
+        self._estimate = TokenEstimate(spec.output_limit)
 
     @property
     def identity(self) -> ModelIdentity:
@@ -54,13 +56,14 @@ class RetryingModel:
         """Call the model until there is an answer, or the attempts or the patience run out."""
         meter, start, failures, empty = current(), time.monotonic(), 0, 0
         meter.note(self._notice)  # also on a trial that fails because the model is gone
-        tokens, written = self._estimate.bound(prompt, meter), self._spec.max_output_tokens
+        tokens, written = self._estimate.bound(prompt, meter), self._spec.output_limit
         most = self._price(Usage(input=max(1, tokens - written), output=written, calls=1)) if meter.trial else None
         charge = Charge(most=most or 0.0, trial=meter.trial, agent=meter.agent)
         permits = _Permits(self._control(), self._name, tokens, meter, charge)
+        sent = replace(prompt, carried=carried_in(prompt, self.identity, meter.calls))
         while True:
             try:
-                answer = self._attempt(prompt, permits, meter, again=failures > 0)
+                answer = self._attempt(sent, permits, meter, again=failures > 0)
             except ModelError as error:
                 failures += 1
                 if not (self._pause(error, failures, meter) and permits.renew()):
@@ -97,7 +100,7 @@ class RetryingModel:
                 self._backend = self._backend or self._make_backend()
             if not again:
                 permits.begin()
-            seconds = min(self._spec.timeout, meter.patience) if again else self._spec.timeout
+            seconds = min(self._spec.seconds, meter.patience) if again else self._spec.seconds
             begun, permits.waited = time.monotonic(), 0.0
             answer = self._backend.attempt(prompt, seconds, permits.exchange)
             usage = answer.completion.usage
@@ -202,6 +205,26 @@ class _Permits:
         permit, self._permit = self._permit, None
         if permit is not None:
             self._control.release(permit, feedback)
+
+
+def carried_in(prompt: Prompt, identity: ModelIdentity, calls: Iterable[ModelCall]) -> Mapping[int, Json]:
+    """Return what earlier answers want back, by the place of the message that each became.
+
+    Providers check that everything before an answer is as it was: other requests, as of an agent whose system prompt
+    changes, go without it.
+    """
+    carried: dict[int, Json] = {}
+    for call in (call for call in calls if call.completion.carried is not None):
+        before, place = call.prompt, len(call.prompt.messages)
+        if (before.system, before.tools, call.identity) == (prompt.system, prompt.tools, identity) and (
+            list(prompt.messages[: place + 1]) == [*before.messages, _without_thoughts(call.completion.reply)]
+        ):
+            carried[place] = call.completion.carried
+    return carried
+
+
+def _without_thoughts(reply: Reply) -> Message:
+    return replace(agent_says(reply), thoughts="")
 
 
 def _is_empty(completion: Completion) -> bool:

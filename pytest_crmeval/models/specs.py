@@ -1,11 +1,12 @@
 """Parses specs of models: ``openai:gpt-4.1?temperature=0``."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
 from urllib.parse import parse_qsl, urlsplit
 
 from pytest_crmeval.domain.json import Json
+from pytest_crmeval.models import reasoning
 from pytest_crmeval.ports.chat_model import ModelIdentity
 
 PROVIDERS = ("openai", "anthropic")
@@ -13,6 +14,8 @@ KEYS: Mapping[str, str] = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_A
 HOTTEST: Mapping[str, float] = {"openai": 2.0, "anthropic": 1.0}
 ADDRESSES: Mapping[str, str] = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
 APIS = ("chat", "responses")
+PLAIN_SECONDS, THINKING_SECONDS = 120.0, 300.0
+"""Seconds for one attempt, of models that don't think and of those that do."""
 
 
 class SpecError(ValueError):
@@ -36,14 +39,19 @@ class ModelSpec:
     model: str
     temperature: float | None = 0.0
     """None: the model's default."""
-    max_output_tokens: int = 800
+    max_output_tokens: int = 0
+    """0: the default, see ``output_limit``."""
+    effort: str = ""
+    """How much the model thinks; empty: its default."""
+    thinking: int = 0
+    """Most tokens for thoughts; 0: the model decides."""
     base_url: str = ""
     """Empty: the environment's, or the provider's own."""
     api: str = ""
     """``chat`` or ``responses``, of openai; empty: what the model supports."""
     price: Price | None = None
-    timeout: float = 120.0
-    """Seconds for one attempt in total."""
+    timeout: float = 0.0
+    """Seconds for one attempt in total; 0: the default, see ``seconds``."""
     retries: int = 6
     """Further attempts after the first."""
     key: str = ""
@@ -56,10 +64,29 @@ class ModelSpec:
     @property
     def identity(self) -> ModelIdentity:
         """The model with the settings that were asked for, also those that it refuses."""
-        settings: dict[str, Json] = {"temperature": self.temperature, "max_output_tokens": self.max_output_tokens}
-        if self.api:
-            settings["api"] = self.api
+        settings: dict[str, Json] = {"temperature": self.temperature, "max_output_tokens": self.output_limit}
+        given: dict[str, Json] = {"api": self.api, "effort": self.effort, "thinking": self.thinking}
+        settings |= {name: value for name, value in given.items() if value}
         return ModelIdentity(provider=self.provider, model=self.model, settings=settings)
+
+    @property
+    def thinks(self) -> bool:
+        """Whether the model thinks before it answers."""
+        return reasoning.thinks(self.model, self.effort, self.thinking)
+
+    @property
+    def output_limit(self) -> int:
+        """The most output tokens of an answer; the default leaves room for thoughts."""
+        if self.max_output_tokens:
+            return self.max_output_tokens
+        if tokens := reasoning.budget(self.model, self.effort, self.thinking):
+            return tokens + reasoning.REPLY_TOKENS
+        return reasoning.ROOM if self.thinks else reasoning.REPLY_TOKENS
+
+    @property
+    def seconds(self) -> float:
+        """Seconds for one attempt in total."""
+        return self.timeout or (THINKING_SECONDS if self.thinks else PLAIN_SECONDS)
 
     @property
     def key_name(self) -> str:
@@ -78,12 +105,24 @@ class ModelSpec:
             raise SpecError(f"{path}: only openai has several APIs to choose from")
         try:
             values = {name: _PARSERS[name](text) for name, text in given.items()}
-            temperature, hottest = values.get("temperature"), HOTTEST[provider]
-            if temperature is not None and temperature > hottest:
-                raise ValueError(f"temperature={temperature:g}: must be a number from 0 to {hottest:g}")  # noqa: TRY301
-            return cls(provider=provider, model=model, **values)
+            parsed = cls(provider=provider, model=model, **values)
+            parsed._check()
         except ValueError as error:
             raise SpecError(f"{path}: {error}") from None
+        return parsed
+
+    def _check(self) -> None:
+        """Raise ValueError if parameters don't go together."""
+        hottest = HOTTEST[self.provider]
+        if self.temperature is not None and self.temperature > hottest:
+            raise ValueError(f"temperature={self.temperature:g}: must be a number from 0 to {hottest:g}")
+        if self.effort and self.thinking:
+            raise ValueError("effort and thinking exclude each other")
+        if self.thinking and not reasoning.takes_budget(self.model):
+            raise ValueError("the model decides itself how many tokens it thinks; use ?effort=low, medium or high")
+        tokens = reasoning.budget(self.model, self.effort, self.thinking)
+        if tokens >= self.output_limit:
+            raise ValueError(f"max_output_tokens={self.output_limit}: must exceed the {tokens} tokens for thoughts")
 
 
 def is_model(spec: str) -> bool:
@@ -147,9 +186,9 @@ def _base_url(text: str) -> str:
     return address(text)
 
 
-def _api(text: str) -> str:
-    if text not in APIS:
-        raise ValueError(f"api={text}: must be {' or '.join(APIS)}")
+def _one_of(name: str, text: str, known: Sequence[str]) -> str:
+    if text not in known:
+        raise ValueError(f"{name}={text}: must be {', '.join(known[:-1])} or {known[-1]}")
     return text
 
 
@@ -172,7 +211,9 @@ _PARSERS: Mapping[str, Callable[[str], Any]] = {
     "temperature": _temperature,
     "max_output_tokens": lambda text: _whole("max_output_tokens", text, least=1, most=1_000_000),
     "base_url": _base_url,
-    "api": _api,
+    "api": lambda text: _one_of("api", text, APIS),
+    "effort": lambda text: _one_of("effort", text, reasoning.EFFORTS),
+    "thinking": lambda text: _whole("thinking", text, least=reasoning.FEWEST, most=1_000_000),
     "price": _price,
     "timeout": lambda text: _number("timeout", text, least=0.1, most=3600.0),
     "retries": lambda text: _whole("retries", text, least=0, most=100),

@@ -37,6 +37,8 @@ class Prompt:
     tools: Sequence[Tool] = ()
     must_call: str = ""
     """The tool that the model must call; empty if it may choose."""
+    carried: Mapping[int, Json] = field(default_factory=dict)
+    """What the model wants back of its earlier answers, by the place of the message that each became."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +49,8 @@ class Completion:
     usage: Usage
     """Usage of this call: ``calls`` is 1, and ``retries`` counts the attempts before it."""
     ending: StopReason = "said"
+    carried: Json = None
+    """What the model wants back with this answer: signed thoughts, reasoning items; None if nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

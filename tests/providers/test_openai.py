@@ -83,16 +83,16 @@ class TestApi:
         """It is spoken to in the other, from then on, and the reader is told."""
         meter = UsageMeter()
         with Mocked([ONLY_RESPONSES, Say("Hi")]) as server, opened(meter):
-            backend = openai_backend(ModelSpec.parse("openai:gpt-9"), KEY, "")
+            backend = openai_backend(ModelSpec.parse("openai:gpt-4.9"), KEY, "")
             replies = [backend.attempt(HELLO, 20.0).completion.reply.text for _ in range(2)]
 
         assert ["Hi", "Hi"] == replies
         assert [CHAT, RESPONSES, RESPONSES] == [seen.path for seen in server.seen]
-        assert ["gpt-9 is only supported in v1/responses, which was used instead"] == meter.notes
+        assert ["gpt-4.9 is only supported in v1/responses, which was used instead"] == meter.notes
 
     def test_who_chose_an_api_is_not_moved(self) -> None:
         """The error says what to choose."""
-        assert Cause.UNKNOWN_MODEL is refusal(ONLY_RESPONSES, Say("Hi"), spec="openai:gpt-9?api=chat")
+        assert Cause.UNKNOWN_MODEL is refusal(ONLY_RESPONSES, Say("Hi"), spec="openai:gpt-4.9?api=chat")
 
 
 class TestTokens:

@@ -8,6 +8,7 @@ import msgspec
 from pytest_crmeval.domain.messages import Message, Reply, Tool
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.models.backend import Backend, ToolsCache
+from pytest_crmeval.models.reasoning import claude_parameters, refuses_temperature
 from pytest_crmeval.models.sdks.attempts import SdkBackend, SdkClient, target_of
 from pytest_crmeval.models.sdks.dialect import UnusableError, converted, count, is_counted, of_type, part, thoughts_text
 from pytest_crmeval.models.sdks.encoding import arguments_object, call_id, called, called_name, result_text
@@ -20,6 +21,8 @@ from pytest_crmeval.ports.chat_model import Cause, Completion, Prompt, StopReaso
 _CACHED: Mapping[str, Any] = {"cache_control": {"type": "ephemeral"}}
 _SILENCE = "(nothing)"
 """Stands for a blank text, which the server refuses."""
+_THOUGHTS = frozenset({"thinking", "redacted_thinking"})
+"""Blocks that the server signs, and wants back unchanged together with the blocks beside them."""
 ADDRESS = "https://api.anthropic.com"
 
 
@@ -29,9 +32,14 @@ class Messages:
     path = "/v1/messages"
 
     def __init__(self, spec: ModelSpec) -> None:
-        sent = {"temperature": spec.temperature, "max_tokens": spec.max_output_tokens}
-        self.settings = Settings(spec.model, sent, needed=frozenset({"max_tokens"}))
+        asked = (spec.model, spec.effort, spec.thinking)
+        sent = {"temperature": spec.temperature, "max_tokens": spec.output_limit, **claude_parameters(*asked)}
+        refused = frozenset({"temperature"}) if refuses_temperature(*asked) else frozenset()
+        # What the user asked for is never left out: the answers would be those of another setting.
+        needed = {"max_tokens", "thinking", "output_config"} if spec.effort or spec.thinking else {"max_tokens"}
+        self.settings = Settings(spec.model, sent, needed=frozenset(needed), refused=refused)
         self._model = spec.model
+        self._thinks = spec.thinks
         self._tools = ToolsCache(_tools)
 
     def body(self, prompt: Prompt) -> Mapping[str, Any]:
@@ -42,18 +50,18 @@ class Messages:
         turns: list[dict[str, Any]] = []
         for place, message in enumerate(prompt.messages):
             role = "assistant" if message.speaker == "agent" else "user"
-            blocks = _blocks(place, message)
+            blocks = _blocks(place, message, prompt.carried)
             # Results and a following user message are one turn: roles must alternate, and results come first.
             if turns and turns[-1]["role"] == role:
                 turns[-1]["content"] += blocks
             else:
                 turns.append({"role": role, "content": blocks})
         if turns:
-            turns[-1]["content"][-1] |= _CACHED
+            turns[-1]["content"][-1] = {**turns[-1]["content"][-1], **_CACHED}
         body["messages"] = turns
         if prompt.tools:
             body["tools"] = self._tools.of(prompt.tools)
-        if prompt.must_call and self.settings.forces_tools:
+        if prompt.must_call and self.settings.forces_tools and not self._thinks:  # a model that thinks can't be forced
             body[TOOL_CHOICE] = {"type": "tool", "name": prompt.must_call}
         return body
 
@@ -75,18 +83,22 @@ class Messages:
         thoughts = [thoughts_text(block) for block in found.content if block["type"] == "thinking"]
         reply = Reply(text=text, calls=tuple(calls), thoughts="\n\n".join(filter(None, thoughts)))
         ending: StopReason = "length" if found.stop_reason == "max_tokens" else "calls" if reply.calls else "said"
-        return Completion(reply=reply, usage=_usage(answer), ending=ending)
+        signed = any(block["type"] in _THOUGHTS for block in found.content)
+        return Completion(reply=reply, usage=_usage(answer), ending=ending, carried=found.content if signed else None)
 
     def usage(self, answer: object) -> Usage | None:
         """Return the usage that the server reports; None if it reports none."""
         return _usage(answer) if is_counted(answer) else None
 
 
-def _blocks(place: int, message: Message) -> list[dict[str, Any]]:
+def _blocks(place: int, message: Message, carried: Mapping[int, Any]) -> list[dict[str, Any]]:
+    if place in carried:
+        return list(carried[place])
+    ids = [block["id"] for block in carried.get(place - 1, ()) if block["type"] == "tool_use"]
     results = [
         {
             "type": "tool_result",
-            "tool_use_id": call_id(place - 1, number),
+            "tool_use_id": ids[number] if number < len(ids) else call_id(place - 1, number),
             "content": result_text(result),
             **({"is_error": True} if result.refused else {}),
         }

@@ -36,7 +36,9 @@ def openai_backend(spec: ModelSpec, key: str, base_url: str) -> Backend:
             ),
         )
 
-    if spec.api == "responses" or (not spec.api and own and _ONLY_RESPONSES.search(spec.model)):
+    # Only the Responses API takes thoughts back, so that a model goes on with them after a tool call.
+    prefers_responses = own and (spec.thinks or _ONLY_RESPONSES.search(spec.model))
+    if spec.api == "responses" or (not spec.api and prefers_responses):
         return SdkBackend(target, client, (openai.OpenAIError,), responses).prepared()
     other = None if spec.api else responses
     return SdkBackend(target, client, (openai.OpenAIError,), chat, other=other).prepared()

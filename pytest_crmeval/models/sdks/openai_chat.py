@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message, Reply, Tool
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.models.backend import ToolsCache
@@ -22,8 +23,16 @@ class Chat:
 
     def __init__(self, spec: ModelSpec, *, own: bool) -> None:
         tokens = ("max_completion_tokens", "max_tokens")
-        sent = {"temperature": spec.temperature, tokens[0 if own else 1]: spec.max_output_tokens}
-        self.settings = Settings(spec.model, sent, swaps={tokens[0]: tokens[1], tokens[1]: tokens[0]})
+        sent: dict[str, Json] = {"temperature": spec.temperature, tokens[0 if own else 1]: spec.output_limit}
+        if spec.effort:
+            sent["reasoning_effort"] = spec.effort
+        self.settings = Settings(
+            spec.model,
+            sent,
+            swaps={tokens[0]: tokens[1], tokens[1]: tokens[0]},
+            needed=frozenset({"reasoning_effort"}),
+            nested=_CARRIED,
+        )
         self._model = spec.model
         self._own = own
         self._tools = ToolsCache(_tools)
@@ -31,7 +40,11 @@ class Chat:
     def body(self, prompt: Prompt) -> Mapping[str, Any]:
         """Return the request."""
         system = [{"role": "system", "content": prompt.system}] if prompt.system else []
-        said = [entry for place, message in enumerate(prompt.messages) for entry in self._said(place, message)]
+        said = [
+            {**entry, **self._carried(prompt.carried.get(place))} if message.speaker == "agent" else entry
+            for place, message in enumerate(prompt.messages)
+            for entry in self._said(place, message)
+        ]
         body: dict[str, Any] = {"model": self._model, **self.settings.values, "messages": [*system, *said]}
         if prompt.tools:
             body["tools"] = self._tools.of(prompt.tools)
@@ -64,7 +77,10 @@ class Chat:
         ending: StopReason = "refusal" if message.refusal else "calls" if calls else "said"
         if choice.finish_reason == "length":
             ending = "length"
-        return Completion(reply=reply, usage=usage, ending=ending)
+        return Completion(reply=reply, usage=usage, ending=ending, carried=message.carried)
+
+    def _carried(self, carried: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON of the server)
+        return {name: value for name, value in (carried or {}).items() if self.settings.accepts(name)}
 
     def usage(self, answer: object) -> Usage | None:
         """Return the usage that the server reports; None if it reports none."""
@@ -127,6 +143,13 @@ class _Message(msgspec.Struct):
     tool_calls: list[_Call] | None = None
     reasoning: Any = None
     reasoning_content: Any = None
+    reasoning_details: Any = None
+
+    @property
+    def carried(self) -> dict[str, Json] | None:
+        """The thoughts that servers with these fields want back; None if there are none."""
+        found = {name: value for name in _CARRIED if (value := getattr(self, name))}
+        return found or None
 
     @property
     def text(self) -> str:
@@ -153,6 +176,8 @@ class _Answer(msgspec.Struct):
 
 _THINKING = frozenset({"thinking", "reasoning"})
 """Types of message parts that are not part of the reply."""
+_CARRIED = frozenset({"reasoning_content", "reasoning_details"})
+"""Fields with thoughts that servers want back: DeepSeek, Kimi and GLM the first, OpenRouter the second."""
 _BROKEN_OFF = frozenset({"error", "abort", "cancelled", "canceled"})
 """Finish reasons of gateways and vLLM for an answer that was interrupted, which is not the model's fault."""
 _FINISHED = frozenset({"stop", "length"})

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message, Reply, Tool
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.models.backend import ToolsCache
@@ -21,15 +22,24 @@ class Responses:
     path = "/responses"
 
     def __init__(self, spec: ModelSpec, *, own: bool) -> None:
-        sent = {"temperature": spec.temperature, "max_output_tokens": spec.max_output_tokens, "store": False}
-        self.settings = Settings(spec.model, sent, needed=frozenset({"store"}))
+        sent: dict[str, Json] = {"temperature": spec.temperature, "max_output_tokens": spec.output_limit}
+        sent["store"] = False
+        if spec.thinks:  # without stored responses, the server wants its thoughts back
+            sent["include"] = ["reasoning.encrypted_content"]
+        if spec.effort:
+            sent["reasoning"] = {"effort": spec.effort}
+        self.settings = Settings(spec.model, sent, needed=frozenset({"store", "reasoning"}))
         self._model = spec.model
         self._own = own
         self._tools = ToolsCache(_tools)
 
     def body(self, prompt: Prompt) -> Mapping[str, Any]:
         """Return the request."""
-        said = [entry for place, message in enumerate(prompt.messages) for entry in self._said(place, message)]
+        said = [
+            entry
+            for place, message in enumerate(prompt.messages)
+            for entry in self._said(place, message, prompt.carried)
+        ]
         body: dict[str, Any] = {"model": self._model, **self.settings.values, "input": said}
         if prompt.system:
             body["instructions"] = prompt.system
@@ -69,17 +79,25 @@ class Responses:
         ending: StopReason = "refusal" if refused else "calls" if calls else "said"
         if found.status == "incomplete":
             ending = "length"
-        return Completion(reply=reply, usage=_usage(answer), ending=ending)
+        # An item that has no content is only known to the server if it stores responses.
+        complete = all(item.get("encrypted_content") or item.get("content") for item in reasoning)
+        complete &= all(item.get("call_id") for item in found.output if item["type"] == "function_call")
+        carried = found.output if reasoning and complete else None
+        return Completion(reply=reply, usage=_usage(answer), ending=ending, carried=carried)
 
     def usage(self, answer: object) -> Usage | None:
         """Return the usage that the server reports; None if it reports none."""
         return _usage(answer) if is_counted(answer) else None
 
-    def _said(self, place: int, message: Message) -> list[dict[str, Any]]:
+    def _said(self, place: int, message: Message, carried: Mapping[int, Any]) -> list[dict[str, Any]]:
+        if place in carried:
+            return list(carried[place])
         if message.speaker == "crm":
+            given = [item["call_id"] for item in carried.get(place - 1, ()) if item["type"] == "function_call"]
+            ids = given or [call_id(place - 1, number) for number, _ in enumerate(message.results)]
             return [
-                {"type": "function_call_output", "call_id": call_id(place - 1, number), "output": result_text(result)}
-                for number, result in enumerate(message.results)
+                {"type": "function_call_output", "call_id": id_, "output": result_text(result)}
+                for id_, result in zip(ids, message.results, strict=True)
             ]
         if message.speaker == "user":
             return [{"role": "user", "content": message.text}]

@@ -24,20 +24,27 @@ _LOCATED = re.compile(r"""['"]loc['"]: ?[\[(]([^\])]*)[\])]""")
 class Settings:
     """The parameters of one model on one server. A refused parameter is never sent again, and noted."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (what is sent, and what may be left out)
         self,
         model: str,
         values: Mapping[str, Json],
         *,
         swaps: Mapping[str, str] | None = None,
         needed: frozenset[str] = frozenset(),
+        refused: frozenset[str] = frozenset(),
+        nested: frozenset[str] = frozenset(),
     ) -> None:
         self._model = model
         self._needed = needed
         self._values: dict[str, Json] = {name: value for name, value in values.items() if value is not None}
         self._swaps = swaps or {}
-        self._refused: frozenset[str] = frozenset()
-        self._notes: tuple[str, ...] = ()
+        self._refused = refused
+        """Parameters that are known to be refused, or have been."""
+        self._nested = nested
+        """Fields of messages that may be refused."""
+        known = sorted(refused & self._values.keys())
+        self._values = {name: value for name, value in self._values.items() if name not in refused}
+        self._notes: tuple[str, ...] = tuple(f"{model} refuses {name}: left out" for name in known)
         self._lock = threading.Lock()
 
     @property
@@ -50,6 +57,10 @@ class Settings:
         """Notes on parameters that are left out or renamed."""
         return self._notes
 
+    def accepts(self, name: str) -> bool:
+        """Whether a field of messages has not been refused."""
+        return name not in self._refused
+
     @property
     def forces_tools(self) -> bool:
         """Whether the model can be made to call a tool."""
@@ -57,7 +68,8 @@ class Settings:
 
     def do_without(self, refusal: ErrorResponse, sent: Mapping[str, Any]) -> bool:
         """Leave out the parameter that a server refuses; False if it does not refuse one that was sent."""
-        ours = ({*self._values, *self._refused, TOOL_CHOICE} & sent.keys()) - self._needed
+        fields = {name for said in sent.get("messages", ()) for name in self._nested & said.keys()}
+        ours = ({*self._values, *self._refused, TOOL_CHOICE} & sent.keys() | fields) - self._needed
         blamed = sorted(name for name in ours if _blames(refusal, name))
         if not blamed:
             return False

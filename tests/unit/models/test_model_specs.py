@@ -9,7 +9,7 @@ def test_a_model_is_asked_with_temperature_0_and_800_tokens_unless_the_spec_says
     """A model is asked with temperature 0 and 800 tokens unless the spec says otherwise."""
     spec = ModelSpec.parse("openai:gpt-4.1")
 
-    assert ("openai", "gpt-4.1", 0.0, 800) == (spec.provider, spec.model, spec.temperature, spec.max_output_tokens)
+    assert ("openai", "gpt-4.1", 0.0, 800) == (spec.provider, spec.model, spec.temperature, spec.output_limit)
 
 
 def test_every_parameter_is_read() -> None:
