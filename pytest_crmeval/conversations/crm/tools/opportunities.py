@@ -57,10 +57,10 @@ def summarize_opportunities(session: CrmSession, filters: Arguments) -> ToolResu
     query = sql.SQL(
         "SELECT stage::text, owner, count(*), sum(amount)::float8 FROM opportunities WHERE {} GROUP BY 1, 2"
     )
-    found = session.query(query.format(where(OPPORTUNITY, tuple(filters))), list(filters.values()))
+    found = sorted(session.query(query.format(where(OPPORTUNITY, tuple(filters))), list(filters.values())), key=str)
     by_stage: dict[str, int] = {}
     by_owner: dict[str, int] = {}
-    for stage, owner, count, _ in sorted(found, key=str):
+    for stage, owner, count, _ in found:
         by_stage[stage] = by_stage.get(stage, 0) + count
         by_owner[owner or NO_OWNER] = by_owner.get(owner or NO_OWNER, 0) + count
     return ToolResult(
