@@ -33,6 +33,8 @@ from benchmarks.measuring import Timing, embedded_server, heading, pytest_comman
 BUNDLED = Path(__file__).parents[1] / "evals"
 SMALL, LARGE = 1000, 4000
 WITHOUT = ("-p", "no:syrupy", "-p", "no:respx", "-p", "no:hypothesispytest", "-p", "no:cacheprovider")
+OWN_TEMP = ("--basetemp", "temporary")
+"""Otherwise pytest deletes folders of earlier sessions at the end, which takes seconds after a run of the tests."""
 _FIRST = ("controller", "first")
 TICKS = os.sysconf("SC_CLK_TCK")
 LIMITS: Mapping[str, float] = {
@@ -182,7 +184,7 @@ class Project:
         probe = self._folder / "probe.jsonl"
         probe.unlink(missing_ok=True)
         server, began = _cpu_of_server(self._dsn), time.time()
-        timing = timed(pytest_command(*WITHOUT, "test_crm.py", *arguments), self._folder, **variables)
+        timing = timed(pytest_command(*WITHOUT, *OWN_TEMP, "test_crm.py", *arguments), self._folder, **variables)
         moments = {}
         for line in probe.read_text().splitlines():
             told = json.loads(line)

@@ -8,6 +8,7 @@ import logging
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -226,6 +227,21 @@ def end_workers_at_once(config: pytest.Config) -> None:
     nodes = getattr(config.pluginmanager.get_plugin("dsession"), "nodemanager", None)
     if nodes is not None:
         nodes.EXIT_TIMEOUT = 0
+
+
+def end_workers(config: pytest.Config) -> Thread | None:
+    """End workers that have run their last test in a thread, so that they are gone when the session finishes.
+
+    ``DSession.nodemanager`` and ``NodeManager.teardown_nodes`` (xdist 3.8). Without it, xdist has them end when the
+    session finishes, and waits. Fallback: None, and xdist does so.
+    """
+    nodes = getattr(config.pluginmanager.get_plugin("dsession"), "nodemanager", None)
+    teardown = getattr(nodes, "teardown_nodes", None)
+    if teardown is None:
+        return None
+    ending = Thread(target=teardown, name="crmeval-end-of-workers", daemon=True)
+    ending.start()
+    return ending
 
 
 @pytest.hookimpl(wrapper=True, optionalhook=True)

@@ -150,6 +150,7 @@ class Controller:
             self.begin()
         with self._in_flight.around_loop(session, self.channel if self._recorder.has_begun else None):
             result = yield
+        self._workers.end()
         self._result.conclude()
         self._result.forgive(session)
         return result

@@ -1,6 +1,8 @@
 """The workers of xdist, as the controller sees them: connected when they start, taken back from when they die."""
 
+import gc
 import math
+from threading import Thread
 from typing import Any, Protocol
 
 import pytest
@@ -13,6 +15,9 @@ from pytest_crmeval.controller.progress.snapshot import Files
 from pytest_crmeval.controller.worker import this_machine
 from pytest_crmeval.models.control import EVERYBODY
 from pytest_crmeval.options.reading import is_colored, options_of
+
+MANY = 1000
+"""Cases from which on the garbage collector no longer examines them when the run is over."""
 
 
 class Node(Protocol):
@@ -37,6 +42,7 @@ class Workers:
         self._ends: list[WorkerEnd] = []
         self._crashes = 0
         self._refusal = ""
+        self._ending: Thread | None = None
 
     def __len__(self) -> int:
         """Return how many workers there have been."""
@@ -64,6 +70,22 @@ class Workers:
         """Raise UsageError if a worker has refused to play; all its messages so far are handled first."""
         if refusal := self._loop.call(lambda: self._refusal):
             raise pytest.UsageError(refusal)
+
+    def end(self) -> None:
+        """End all workers, which have run their last test, while the report is written; there may be none.
+
+        Tests ran in the workers, so pytest's last collection can't find garbage of theirs here, but takes seconds.
+        """
+        if self._ends:
+            self._ending = compat.end_workers(self._config)
+            if len(self._plan.cases) >= MANY:
+                gc.freeze()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        """Wait for the end of the workers before xdist does."""
+        if self._ending is not None:
+            self._ending.join()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: Any, sched: object) -> None:  # noqa: ANN401 (xdist's)

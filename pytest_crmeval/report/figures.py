@@ -1,14 +1,16 @@
 """Every metric of a subject with its interval, taken from its trials."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import comb
+from operator import attrgetter
 
 from pytest_crmeval.domain.answers import Attempt
 from pytest_crmeval.domain.file_outcome import pass_at
 from pytest_crmeval.domain.interval import LEVEL, Interval, Part, clustered, wilson
 from pytest_crmeval.domain.score import Verdict
-from pytest_crmeval.domain.trial import Trial, TurnOutcome
+from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.journal.checkpoints import pass_figures
 from pytest_crmeval.journal.figures import Figure
 from pytest_crmeval.report.metrics import SCORED, metrics_of
@@ -18,15 +20,15 @@ PERCENTILES = (50, 90, 95, 99)
 MOST = 10
 """pass@k and pass^k are reported for every k up to this number of trials, and for all trials of a case."""
 _Measured = Callable[[Trial], Part | None]
-_Units = Sequence[tuple[str, Trial]]
-"""Trials with their independent unit: chain or case."""
+_Units = Sequence[Sequence[Trial]]
+"""The trials of each independent unit: chain or case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Taken:
-    """Observations of a share or a mean, by independent unit."""
+    """Observations of a share or a mean, the sums of each independent unit."""
 
-    units: Mapping[str, Part]
+    parts: Sequence[Part]
     n: int
 
 
@@ -43,12 +45,13 @@ def figures_of(
     """
     scored = [trial for trial in trials if trial.verdict in SCORED]
     answered = [trial for trial in scored if trial.solutions is None]
+    units = _by_unit(scored)
     taker = (_Exact if exact else _Taker)(level, only)
     found: dict[str, Figure | None] = {
-        **taker.shares(answered),
+        **taker.shares(units if len(answered) == len(scored) else _by_unit(answered)),
         **taker.repeats(answered),
-        **taker.means(scored, [trial for trial in trials if trial.verdict is not Verdict.INVALID]),
-        **taker.latency(scored),
+        **taker.means(units, [trial for trial in trials if trial.verdict is not Verdict.INVALID]),
+        **taker.latency(scored, len(units)),
         **(_calibration(scored) if only in {"", "calibration_error"} else {}),
         **taker.tallies(trials),
         **taker.solved(trials),
@@ -75,20 +78,20 @@ class _Taker:
         self._level = level
         self._only = only
 
-    def shares(self, scored: Sequence[Trial]) -> dict[str, Figure | None]:
+    def shares(self, observed: _Units) -> dict[str, Figure | None]:
         """Return the figures between 0 and 1: rates of trials, turns and answers, and scores."""
-        measured: dict[str, _Measured] = {"pass_rate": _passed, **_TURNS, **_ANSWERS}
+        scored = list(chain.from_iterable(observed))
+        answers = _ANSWERS if any(trial.answer for trial in scored) else {}
+        measured: dict[str, _Measured] = {"pass_rate": _passed, **_TURNS, **answers}
         for name in sorted({score.name for trial in scored for score in trial.scores}):
             measured[f"score:{name}"] = _score_named(name)
         wanted = {name: measure for name, measure in measured.items() if self._only in {"", name}}
-        observed = _with_units(scored)
         return {name: self._share(_taken(observed, measure)) for name, measure in wanted.items()}
 
-    def means(self, scored: Sequence[Trial], played: Sequence[Trial]) -> dict[str, Figure | None]:
+    def means(self, observed: _Units, played: Sequence[Trial]) -> dict[str, Figure | None]:
         """Return the unbounded figures: steps, seconds, dollars, tokens."""
         if self._only in _RATIOS:
             return {}
-        observed = _with_units(scored)
         steps = _taken(
             observed,
             lambda trial: (sum(turn.steps for turn in trial.turns), len(trial.turns)) if trial.turns else None,
@@ -100,20 +103,20 @@ class _Taker:
         bills = [trial.bill for trial in played if trial.bill]
         if bills and all(bill.cost is not None for bill in bills):
             found["cost_per_trial"] = self._mean(
-                _taken(_with_units(played), lambda trial: ((trial.bill.cost if trial.bill else None) or 0.0, 1))
+                _taken(_by_unit(played), lambda trial: ((trial.bill.cost if trial.bill else None) or 0.0, 1))
             )
         if bills:
             found["tokens_per_trial"] = self._mean(
                 _taken(
-                    _with_units(played),
+                    _by_unit(played),
                     lambda trial: (trial.bill.usage.input + trial.bill.usage.output if trial.bill else 0, 1),
                 )
             )
         return found
 
-    def latency(self, scored: Sequence[Trial]) -> dict[str, Figure]:
-        """Return percentiles of the time that trials took."""
-        ordered, units = sorted(trial.seconds for trial in scored), len({trial.unit for trial in scored})
+    def latency(self, scored: Sequence[Trial], units: int) -> dict[str, Figure]:
+        """Return percentiles of the time that trials took, which are of so many independent units."""
+        ordered = sorted(trial.seconds for trial in scored)
         return {
             f"latency_p{share}": _figure(
                 percentile(ordered, share / 100),
@@ -156,7 +159,7 @@ class _Taker:
         return _figure(hits / of, interval, "wilson", n=of) if of else None
 
     def _share(self, taken: _Taken) -> Figure | None:
-        parts = [part for part in taken.units.values() if part[1]]
+        parts = [part for part in taken.parts if part[1]]
         if not parts:
             return None
         value, units = ratio(parts), len(parts)
@@ -165,7 +168,7 @@ class _Taker:
         return _figure(value, interval, "wilson" if alone else "wilson (clustered)", n=taken.n, units=units)
 
     def _mean(self, taken: _Taken) -> Figure | None:
-        parts = [part for part in taken.units.values() if part[1]]
+        parts = [part for part in taken.parts if part[1]]
         if not parts:
             return None
         low, high = spread(parts, self._level) or (None, None)
@@ -190,7 +193,7 @@ class _Exact(_Taker):
     def _share(self, taken: _Taken) -> Figure | None:
         from pytest_crmeval.report.exact_interval import METHOD, exact_clustered
 
-        parts = [part for part in taken.units.values() if part[1]]
+        parts = [part for part in taken.parts if part[1]]
         interval = exact_clustered(parts, self._level)
         return _figure(ratio(parts), interval, METHOD, n=taken.n, units=len(parts)) if parts else None
 
@@ -201,21 +204,23 @@ def _figure(value: float, interval: Interval | None, method: str, *, n: int, uni
     return Figure(value=value, interval=interval, n=n, units=fewer, method=method if interval else "")
 
 
-def _with_units(trials: Sequence[Trial]) -> _Units:
-    return [(trial.unit, trial) for trial in trials]
+def _by_unit(trials: Iterable[Trial]) -> _Units:
+    units: dict[str, list[Trial]] = {}
+    for trial in trials:
+        units.setdefault(trial.unit, []).append(trial)
+    return list(units.values())
 
 
 def _taken(observed: _Units, measure: _Measured) -> _Taken:
     """Measure trials, and add up the values of each unit."""
-    units: dict[str, Part] = {}
-    n = 0.0
-    for unit, trial in observed:
-        part = measure(trial)
-        if part is not None:
-            before = units.get(unit)
-            units[unit] = (before[0] + part[0], before[1] + part[1]) if before else part
-            n += part[1]
-    return _Taken(units=units, n=round(n))
+    parts: list[Part] = []
+    for trials in observed:
+        measured = [part for part in map(measure, trials) if part is not None]
+        if len(measured) == 1:
+            parts += measured
+        elif measured:
+            parts.append((sum(hits for hits, _ in measured), sum(size for _, size in measured)))
+    return _Taken(parts=parts, n=round(sum(size for _, size in parts)))
 
 
 def _tried(cases: Sequence[Sequence[Trial]], k: int, chance: Callable[[int, int, int], float]) -> _Taken:
@@ -226,14 +231,15 @@ def _tried(cases: Sequence[Sequence[Trial]], k: int, chance: Callable[[int, int,
         hits, size = units.get(tried[0].unit, (0.0, 0.0))
         value = chance(len(tried), sum(trial.passed for trial in tried), k)
         units[tried[0].unit] = (hits + weight * value, size + weight)
-    return _Taken(units=units, n=len(cases))
+    return _Taken(parts=list(units.values()), n=len(cases))
 
 
 def _passed(trial: Trial) -> Part:
     return trial.passed, 1
 
 
-def _turned(held: Callable[[TurnOutcome], bool]) -> _Measured:
+def _turned(name: str) -> _Measured:
+    held = attrgetter(name)
     return lambda trial: (sum(map(held, trial.turns)), len(trial.turns)) if trial.turns else None
 
 
@@ -272,9 +278,9 @@ def _calibration(scored: Sequence[Trial]) -> dict[str, Figure]:
 
 
 _TURNS: Mapping[str, _Measured] = {
-    "turn_success": _turned(lambda turn: turn.passed),
-    "tool_success": _turned(lambda turn: turn.called),
-    "reply_success": _turned(lambda turn: turn.replied),
+    "turn_success": _turned("passed"),
+    "tool_success": _turned("called"),
+    "reply_success": _turned("replied"),
 }
 _ANSWERS: Mapping[str, _Measured] = {
     "correct": _answered(Attempt.CORRECT),

@@ -117,14 +117,13 @@ def _answered(answers: Sequence[AnswerOutcome]) -> dict[str, Any]:
 def breakdown_of(trials: Iterable[Trial]) -> Breakdown:
     """Return the results of scored trials by label."""
     scored = [trial for trial in trials if trial.verdict in SCORED]
-    counted = [_Counted.of(trial) for trial in scored]
-    groups: dict[str, tuple[list[str], list[TurnOutcome]]] = {}
-    for trial in scored:
-        unit = trial.unit
+    units = [trial.unit for trial in scored]
+    sizes = Counter(units)
+    counted = [_Counted.of(trial, unit if sizes[unit] > 1 else "") for trial, unit in zip(scored, units, strict=True)]
+    groups: dict[str, list[tuple[str, TurnOutcome]]] = {}
+    for trial, unit in zip(scored, units, strict=True):
         for turn in trial.turns:
-            units, turns = groups.setdefault(turn.tool or NO_TOOL, ([], []))
-            units.append(unit)
-            turns.append(turn)
+            groups.setdefault(turn.tool or NO_TOOL, []).append((unit, turn))
     found = (
         _labelled(counted, lambda labels: [labels.complexity]),
         _labelled(counted, lambda labels: [labels.category]),
@@ -132,13 +131,11 @@ def breakdown_of(trials: Iterable[Trial]) -> Breakdown:
         _labelled(counted, lambda labels: [labels.split]),
         {
             tool: Group(
-                turns=len(turns),
-                turn_success_interval=_interval(
-                    (unit, turn.passed, 1) for unit, turn in zip(units, turns, strict=True)
-                ),
-                **_successes(turns),
+                turns=len(found),
+                turn_success_interval=clustered(_summed((unit, (turn.passed, 1)) for unit, turn in found)),
+                **_successes([turn for _, turn in found]),
             )
-            for tool, (units, turns) in sorted(groups.items())
+            for tool, found in sorted(groups.items())
         },
     )
     return {kind: groups for kind, groups in zip(KINDS, found, strict=True) if groups}
@@ -148,24 +145,25 @@ class _Counted(NamedTuple):
     """The counts of a trial, computed once because the trial is in several groups."""
 
     unit: str
+    """Empty if no other trial is of its unit."""
     case: str
     labels: Labels
-    passed: bool
-    turns: int
-    turns_passed: int
+    passed: tuple[bool, int]
+    """Whether the trial passed, of 1."""
+    turns_passed: tuple[int, int]
+    """How many turns passed, of how many."""
     turns_called: int
     turns_replied: int
 
     @classmethod
-    def of(cls, trial: Trial) -> Self:
+    def of(cls, trial: Trial, unit: str) -> Self:
         turns = trial.turns
         return cls(
-            unit=trial.unit,
+            unit=unit,
             case=trial.planned.case,
             labels=trial.labels,
-            passed=trial.passed,
-            turns=len(turns),
-            turns_passed=sum([turn.called and turn.replied for turn in turns]),
+            passed=(trial.passed, 1),
+            turns_passed=(sum([turn.called and turn.replied for turn in turns]), len(turns)),
             turns_called=sum([turn.called for turn in turns]),
             turns_replied=sum([turn.replied for turn in turns]),
         )
@@ -189,33 +187,33 @@ def _labelled(trials: Iterable[_Counted], labels_of: Callable[[Labels], Iterable
 
 
 def _group(trials: Sequence[_Counted]) -> Group:
-    passed = sum([trial.passed for trial in trials])
-    turns = sum([trial.turns for trial in trials])
-    held = ((trial.unit, trial.turns_passed, trial.turns) for trial in trials if trial.turns)
+    passed = sum([trial.passed[0] for trial in trials])
+    turns = sum([trial.turns_passed[1] for trial in trials])
+    alone = [trial for trial in trials if not trial.unit]
+    others = [trial for trial in trials if trial.unit]
+    whole = [*[trial.passed for trial in alone], *_summed((trial.unit, trial.passed) for trial in others)]
+    held = [*[trial.turns_passed for trial in alone], *_summed((trial.unit, trial.turns_passed) for trial in others)]
     return Group(
         cases=len({trial.case for trial in trials}),
         passed=passed,
         failed=len(trials) - passed,
         pass_rate=passed / len(trials) if trials else None,
-        pass_rate_interval=_interval((trial.unit, trial.passed, 1) for trial in trials),
+        pass_rate_interval=clustered(whole),
         turns=turns or None,
-        turn_success=sum([trial.turns_passed for trial in trials]) / turns if turns else None,
+        turn_success=sum([trial.turns_passed[0] for trial in trials]) / turns if turns else None,
         tool_success=sum([trial.turns_called for trial in trials]) / turns if turns else None,
         reply_success=sum([trial.turns_replied for trial in trials]) / turns if turns else None,
-        turn_success_interval=_interval(held),
+        turn_success_interval=clustered(held),
     )
 
 
-def _interval(held: Iterable[tuple[str, int, int]]) -> Interval | None:
-    """Return the interval of a share over independent units.
-
-    Each observation is a unit, its hits and its size; observations of the same unit are added up.
-    """
+def _summed(observed: Iterable[tuple[str, tuple[int, int]]]) -> list[tuple[int, int]]:
+    """Return the hits and the size of each independent unit; those of its observations are added up."""
     parts: dict[str, tuple[int, int]] = {}
-    for unit, hits, size in held:
+    for unit, part in observed:
         before = parts.get(unit)
-        parts[unit] = (before[0] + hits, before[1] + size) if before else (hits, size)
-    return clustered(list(parts.values()))
+        parts[unit] = (before[0] + part[0], before[1] + part[1]) if before else part
+    return list(parts.values())
 
 
 def _successes(turns: Sequence[TurnOutcome]) -> dict[str, Any]:

@@ -21,16 +21,24 @@ class Deadly(Half):
             os.kill(os.getpid(), signal.SIGKILL)
         return super().reply(messages, tools)
 """
+WORKERS_LEFT = """
+from pathlib import Path
+
+def pytest_sessionfinish(session):
+    if xdist := session.config.pluginmanager.get_plugin("dsession"):
+        Path("left.txt").write_text(str(len(xdist.nodemanager.group)))
+"""
 
 
 def test_summary_and_gates_appear_after_a_killed_worker_with_syrupy_and_warnings_as_errors(project: Project) -> None:
-    """Syrupy warns after a crash, and JUnit XML is written after syrupy."""
+    """Syrupy warns after a crash, and JUnit XML is written after syrupy; the workers have ended before."""
     pytester = project(
         [case(f"c{number}") for number in range(12)],
         ini="filterwarnings = error\ncrmeval_gates = crm.pass_rate >= 0.5\n",
         plugin="syrupy",
     )
     pytester.makepyfile(deadly=DEADLY)
+    pytester.makeconftest(WORKERS_LEFT)
 
     result = pytester.runpytest_subprocess(
         "-n", "2", "--max-worker-restart", "9", "--crmeval-agent", "deadly:Deadly", "--junitxml", "junit.xml"
@@ -39,6 +47,7 @@ def test_summary_and_gates_appear_after_a_killed_worker_with_syrupy_and_warnings
     result.stdout.fnmatch_lines(["*= crmeval =*", "*gate *crm.pass_rate >= 0.5*", "report: *"])
     assert "Traceback" not in result.stdout.str() + result.stderr.str()
     assert (pytester.path / "junit.xml").exists()
+    assert "0" == (pytester.path / "left.txt").read_text()
     assert report_of(pytester.path)["complete"]
 
 

@@ -2,6 +2,7 @@
 
 import io
 import logging
+from threading import Event
 from types import SimpleNamespace
 from typing import Any
 
@@ -75,3 +76,13 @@ def test_workers_keep_their_time_without_xdist() -> None:
     compat.end_workers_at_once(config_of(SimpleNamespace(nodemanager=nodes)))
 
     assert 0 == nodes.EXIT_TIMEOUT
+
+
+def test_workers_end_in_a_thread_if_xdist_has_a_way() -> None:
+    """Without it, xdist ends them itself."""
+    ended = Event()
+    ending = compat.end_workers(config_of(SimpleNamespace(nodemanager=SimpleNamespace(teardown_nodes=ended.set))))
+
+    assert ending
+    assert ended.wait(60)
+    assert compat.end_workers(config_of(None)) is compat.end_workers(config_of(SimpleNamespace())) is None
