@@ -19,16 +19,17 @@ from jsonschema import Draft202012Validator
 from pytest_crmeval import cli, hookspecs
 from pytest_crmeval.agents import command as command_agents
 from pytest_crmeval.agents import http, protocol
-from pytest_crmeval.agents.calling import reply_of
+from pytest_crmeval.agents.calling import as_agent, reply_of
 from pytest_crmeval.agents.command import CommandAgent
 from pytest_crmeval.agents.http import HttpAgent
 from pytest_crmeval.conversations.calibration import labelled_replies
+from pytest_crmeval.conversations.play import play
 from pytest_crmeval.domain.messages import Reply, ToolCall, ToolResult, agent_says, crm_says, user_says
 from pytest_crmeval.options.declared import OPTIONS, SETTINGS
 from pytest_crmeval.options.schedulers import ASSIGNED, COUNT, NUMBERED, SLURM_ID
 from pytest_crmeval.player.kinds import KINDS
 from pytest_crmeval.report.gate import Gate
-from tests.fakes import trial
+from tests.fakes import PaperCrm, conversation, trial
 from tests.kept_runs import keep, part
 from tests.postgres.processes import eventually
 
@@ -373,6 +374,19 @@ def test_example_of_an_agent_as_a_program_answers(tmp_path: Path, checked: list[
     assert Reply(text="There are 2 clients.") == reply_of(agent, ANSWERED, ())
     assert ["Request", "Answer"] * 2 == checked
     agent.close()
+
+
+def test_example_of_an_agent_that_calls_tools_itself_answers() -> None:
+    (script,) = blocks("tool-server.md", "python")
+    names: dict[str, Any] = {}
+    exec(script, names)  # noqa: S102 (the example)
+    agent = as_agent(names["counter"], "")
+    assert agent is not None
+
+    (exchange,) = play(conversation("How many clients are there?"), agent, PaperCrm()).exchanges
+
+    assert "There are 1 clients." == exchange.reply  # an object with one field
+    assert [ToolCall(tool="list_clients")] == [call for call, _ in exchange.calls]
 
 
 def test_example_of_an_agent_in_a_shell_answers(tmp_path: Path, checked: list[str]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_crmeval.agents.time_limit import OverdueError, call_within, make_calls
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall
-from pytest_crmeval.ports.agent import Agent
+from pytest_crmeval.ports.agent import Agent, ToolServer
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -19,6 +19,9 @@ _EXAMPLE = """\
     from pytest_crmeval import Reply, ToolCall
     return Reply(calls=[ToolCall(tool="client_search", arguments={"name": "Acme"})])  # call tools
     return "Acme is an active client."  # or answer the user"""
+Offered = Sequence[Tool] | ToolServer | None
+"""What an agent gets besides the messages; None if it uses a tool server, and there are no tools."""
+NO_MCP = "an agent with a tool server needs the package mcp: pip install 'pytest-crmeval[mcp]'"
 SECONDS = 300.0
 """Time of an agent for one reply by default."""
 LONGEST = 4_000_000
@@ -54,6 +57,11 @@ class LimitedAgent:
     name: str
     agent: Agent
     seconds: float
+
+    @property
+    def uses_tool_server(self) -> bool:
+        """Whether the agent makes its calls itself."""
+        return uses_tool_server(self.agent)
 
     def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
         """Return the reply; AgentError if it takes too long."""
@@ -130,9 +138,15 @@ def not_an_agent(found: object) -> str:
     return f"it must be a function of (messages, tools), or have reply(messages, tools), but it is {_a(found)}"
 
 
-def reply_of(agent: Agent, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
+def uses_tool_server(agent: Agent) -> bool:
+    """Whether an agent makes its calls itself: ``reply`` has a parameter ``tool_server``."""
+    own: bool | None = getattr(agent, "uses_tool_server", None)
+    return "tool_server" in inspect.signature(agent.reply).parameters if own is None else own
+
+
+def reply_of(agent: Agent, messages: Sequence[Message], tools: Offered) -> Reply:
     """Return the agent's reply; BadReplyError if it returns anything else than a Reply or a text."""
-    reply: Any = finished(agent.reply(messages, tools))
+    reply: Any = finished(agent.reply(messages, tools))  # type: ignore[arg-type] # as uses_tool_server says
     if isinstance(reply, str):
         reply = Reply(text=reply)
     if wrong := _wrong_with(reply):

@@ -14,10 +14,10 @@ from threading import Lock
 from typing import IO
 from uuid import uuid4
 
-from pytest_crmeval.agents.calling import SECONDS, AgentError
+from pytest_crmeval.agents.calling import SECONDS, AgentError, Offered
 from pytest_crmeval.agents.protocol import MOST_BYTES, reply_in, request
 from pytest_crmeval.domain.cutting import cut
-from pytest_crmeval.domain.messages import Message, Reply, Tool
+from pytest_crmeval.domain.messages import Message, Reply
 
 _CHUNK = 1 << 16
 _LONGEST_TAIL = 500
@@ -29,12 +29,13 @@ class CommandAgent:
     reply_timeout = 0
     """It keeps to ``seconds`` itself."""
 
-    def __init__(self, command: str, *, seconds: float = SECONDS) -> None:
+    def __init__(self, command: str, *, seconds: float = SECONDS, uses_tool_server: bool = False) -> None:
         self._words = shlex.split(command)
         if not self._words:
             raise ValueError("there is no command after exec:")
         self.name = command
         self.seconds = seconds
+        self.uses_tool_server = uses_tool_server
         self._lock = Lock()
         self._running: _Running | None = None
         atexit.register(self.close)
@@ -43,7 +44,7 @@ class CommandAgent:
         """Return the agent in one conversation, which has a random id."""
         return CommandConversation(self, uuid4().hex)
 
-    def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
+    def reply(self, messages: Sequence[Message], tools: Offered) -> Reply:
         """Reply in a conversation of its own."""
         return self.new_conversation().reply(messages, tools)
 
@@ -71,9 +72,10 @@ class CommandConversation:
     def __init__(self, agent: CommandAgent, conversation: str) -> None:
         self._agent = agent
         self._conversation = conversation
+        self.uses_tool_server = agent.uses_tool_server
         self.name = agent.name
 
-    def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
+    def reply(self, messages: Sequence[Message], tools: Offered) -> Reply:
         """Ask the program for a reply."""
         return self._agent.ask(request(self._conversation, messages, tools, self._agent.seconds), self._conversation)
 

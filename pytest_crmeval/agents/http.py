@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 from uuid import uuid4
 
-from pytest_crmeval.agents.calling import SECONDS, AgentError
+from pytest_crmeval.agents.calling import SECONDS, AgentError, Offered
 from pytest_crmeval.agents.protocol import MOST_BYTES, reply_in, request
 from pytest_crmeval.domain.cutting import cut
-from pytest_crmeval.domain.messages import Message, Reply, Tool
+from pytest_crmeval.domain.messages import Message, Reply
 
 TOKEN = "CRMEVAL_AGENT_TOKEN"  # noqa: S105 (the name of a variable)
 ATTEMPTS = 3
@@ -38,7 +38,14 @@ class HttpAgent:
     reply_timeout = 0
     """It keeps to ``seconds`` itself."""
 
-    def __init__(self, address: str, *, seconds: float = SECONDS, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self,
+        address: str,
+        *,
+        seconds: float = SECONDS,
+        uses_tool_server: bool = False,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         parts = urlsplit(address)
         if parts.username or parts.password:
             raise ValueError(f"an address is shown and stored, so it must not contain a password; set {TOKEN} instead")
@@ -47,13 +54,14 @@ class HttpAgent:
         self.name = f"{parts.netloc}{parts.path}"
         self.address = address
         self.seconds = seconds
+        self.uses_tool_server = uses_tool_server
         self.sleep = sleep
 
     def new_conversation(self) -> "HttpConversation":
         """Return the agent in one conversation, which has a random id."""
         return HttpConversation(self, uuid4().hex)
 
-    def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
+    def reply(self, messages: Sequence[Message], tools: Offered) -> Reply:
         """Reply in a conversation of its own."""
         return self.new_conversation().reply(messages, tools)
 
@@ -64,9 +72,10 @@ class HttpConversation:
     def __init__(self, agent: HttpAgent, conversation: str) -> None:
         self._agent = agent
         self._conversation = conversation
+        self.uses_tool_server = agent.uses_tool_server
         self.name = agent.name
 
-    def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
+    def reply(self, messages: Sequence[Message], tools: Offered) -> Reply:
         """Ask for a reply, again if the server can't be reached or is overloaded; AgentError if there is none."""
         seconds = self._agent.seconds
         body, deadline = request(self._conversation, messages, tools, seconds), time.monotonic() + seconds

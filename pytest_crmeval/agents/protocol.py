@@ -6,10 +6,11 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from pytest_crmeval.agents.calling import AgentError
+from pytest_crmeval.agents.calling import AgentError, Offered
 from pytest_crmeval.domain.cutting import cut
-from pytest_crmeval.domain.messages import ErrorKind, Message, Reply, Speaker, Tool, ToolCall, ToolResult
+from pytest_crmeval.domain.messages import ErrorKind, Message, Reply, Speaker, ToolCall, ToolResult
 from pytest_crmeval.domain.wire import encoded, plain
+from pytest_crmeval.ports.agent import ToolServer
 
 MOST_BYTES = 4_000_000
 """The longest answer that is read."""
@@ -59,6 +60,13 @@ class OfferedTool(Struct):
     parameters: Annotated[dict[str, Any], Meta(description="JSON Schema of the arguments.")]
 
 
+class OfferedServer(Struct):
+    """An MCP server (streamable HTTP) with the tools of the conversation."""
+
+    url: str
+    token: Annotated[str, Meta(description="To be sent as Authorization: Bearer.")]
+
+
 class Request(Struct):
     """The request for one reply."""
 
@@ -66,6 +74,10 @@ class Request(Struct):
     messages: Annotated[list[DialogueMessage], Meta(description="The dialogue so far.")]
     tools: Annotated[list[OfferedTool], Meta(description="The tools that can be called; empty for questions.")]
     seconds: Annotated[float, Meta(description="The time for the answer.")]
+    tool_server: (
+        Annotated[OfferedServer, Meta(description="Instead of tools, for an agent that makes its calls itself.")]
+        | UnsetType
+    ) = UNSET
 
 
 class Answer(Struct, forbid_unknown_fields=True):
@@ -94,13 +106,16 @@ def schema() -> dict[str, Any]:
     }
 
 
-def request(conversation: str, messages: Sequence[Message], tools: Sequence[Tool], seconds: float) -> bytes:
+def request(conversation: str, messages: Sequence[Message], tools: Offered, seconds: float) -> bytes:
     """Return the request for one reply, on one line."""
+    server = tools if isinstance(tools, ToolServer) else None
+    offered = () if isinstance(tools, ToolServer) else tools or ()
     asked = Request(
         conversation=conversation,
         messages=list(map(_message, messages)),
-        tools=[OfferedTool(tool.name, tool.description, dict(tool.parameters)) for tool in tools],
+        tools=[OfferedTool(tool.name, tool.description, dict(tool.parameters)) for tool in offered],
         seconds=seconds,
+        tool_server=OfferedServer(server.url, server.token) if server else UNSET,
     )
     return encoded(msgspec.to_builtins(asked, enc_hook=plain))
 

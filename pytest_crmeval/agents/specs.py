@@ -15,6 +15,10 @@ _SECRET = re.compile(
 )
 
 
+WITH_TOOL_SERVER = "mcp+"
+"""Before the spec of an agent in another process that makes its calls itself."""
+
+
 class AgentUnavailable(Exception):  # noqa: N818 (reads better where it is caught)
     """The spec is valid, but the agent can't be created; the message says what to do."""
 
@@ -27,7 +31,7 @@ def make_agent(spec: str, seconds: float = SECONDS) -> Agent | None:
     """
     if spec == "mute":
         return mute()
-    if spec.startswith(("http://", "https://", "exec:")):
+    if spec.removeprefix(WITH_TOOL_SERVER).startswith(("http://", "https://", "exec:")):
         return _in_another_process(spec, seconds)
     path, _, query = spec.partition("?")
     module, colon, attribute = path.partition(":")
@@ -50,10 +54,10 @@ def _in_another_process(spec: str, seconds: float) -> Agent:
     from pytest_crmeval.agents.command import CommandAgent
     from pytest_crmeval.agents.http import HttpAgent
 
+    where = spec.removeprefix(WITH_TOOL_SERVER)
+    kind = CommandAgent if where.startswith("exec:") else HttpAgent
     try:
-        if spec.startswith("exec:"):
-            return CommandAgent(spec.removeprefix("exec:"), seconds=seconds)
-        return HttpAgent(spec, seconds=seconds)
+        return kind(where.removeprefix("exec:"), seconds=seconds, uses_tool_server=where != spec)
     except ValueError as error:
         raise AgentUnavailable(f"agent {spec!r}: {error}") from error
 

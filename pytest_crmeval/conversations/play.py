@@ -1,6 +1,10 @@
 """The turn loop."""
 
-from pytest_crmeval.agents.calling import reply_of
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pytest_crmeval.agents.calling import reply_of, uses_tool_server
+from pytest_crmeval.conversations.own_calls import Answering, answering_itself
 from pytest_crmeval.conversations.references import output_of, resolve, resolved
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence, Reference
@@ -59,16 +63,27 @@ def play(  # noqa: PLR0913 (three are optional)
     shown: list[Message] = []
     exchanges: list[Exchange] = []
     outputs: dict[int, Fields] = {}
-    for number, turn in enumerate(conversation.turns, start=1):
-        start = len(messages)
-        messages.append(user_says(str(resolve(turn.utterance, outputs))))
-        cut = not _answer(messages, shown, agent, crm, max_steps)
-        said = tuple(messages[start:])
-        output = output_of(answered_in(said), resolved(turn.expectation.call, outputs), (known or {}).get(number))
-        if output is not None:
-            outputs[number] = output
-        exchanges.append(Exchange(messages=said, cut=cut, output=output))
+    with _answering(agent, crm, max_steps) as answer:
+        for number, turn in enumerate(conversation.turns, start=1):
+            start = len(messages)
+            messages.append(user_says(str(resolve(turn.utterance, outputs))))
+            cut = not answer(messages, shown)
+            said = tuple(messages[start:])
+            output = output_of(answered_in(said), resolved(turn.expectation.call, outputs), (known or {}).get(number))
+            if output is not None:
+                outputs[number] = output
+            exchanges.append(Exchange(messages=said, cut=cut, output=output))
     return Transcript(exchanges=tuple(exchanges))
+
+
+@contextmanager
+def _answering(agent: Agent, crm: Crm, max_steps: int) -> Iterator[Answering]:
+    """Yield how the agent answers: with calls that are made for it, or with those that it makes itself."""
+    if uses_tool_server(agent):
+        with answering_itself(agent, crm, max_steps) as answer:
+            yield answer
+    else:
+        yield lambda messages, shown: _answer(messages, shown, agent, crm, max_steps)
 
 
 def _answer(messages: list[Message], shown: list[Message], agent: Agent, crm: Crm, max_steps: int) -> bool:

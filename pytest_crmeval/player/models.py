@@ -4,12 +4,14 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, cached_property, partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_crmeval.agents import FORMER_MODELS
 from pytest_crmeval.agents.atlas.agent import Atlas
 from pytest_crmeval.agents.atlas.specs import AtlasSpec, AtlasSpecError, is_atlas, settled
+from pytest_crmeval.agents.calling import NO_MCP, uses_tool_server
 from pytest_crmeval.agents.chat import ChatAgent
 from pytest_crmeval.agents.specs import AgentUnavailable, make_agent, secret_parameter
 from pytest_crmeval.domain.judgement import LabelAgreement
@@ -48,9 +50,12 @@ def known_agent(context: Context, spec: str) -> Agent | None:
         role_models(context, spec)  # reports an invalid model before any case is played
         return Atlas(name=spec, spec=_terms(spec))
     try:
-        return make_agent(spec, context.options.agent_timeout)
+        agent = make_agent(spec, context.options.agent_timeout)
     except AgentUnavailable as error:
         raise SetupError(f"crmeval: {context.redactor.text(str(error))}") from error
+    if agent and uses_tool_server(agent) and not find_spec("mcp"):
+        raise SetupError(f"crmeval: {spec}: {NO_MCP}")
+    return agent
 
 
 def role_models(context: Context, spec: str) -> Mapping[str, ChatModel]:

@@ -1,9 +1,24 @@
 """The interface of agents."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from pytest_crmeval.domain.messages import Message, Reply, Tool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolServer:
+    """An MCP server (streamable HTTP) with the tools of one conversation."""
+
+    url: str
+    token: str = field(repr=False)
+    """Valid during the conversation."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers that a client must send."""
+        return {"Authorization": f"Bearer {self.token}"}
 
 
 @runtime_checkable
@@ -13,7 +28,8 @@ class Agent(Protocol):
     An agent sees the dialogue and the tools, never a turn or an expectation. ``reply`` may be ``async``, and may return
     a text. With ``thread_safe = False`` a process plays one case at a time with it. With ``new_conversation()`` it
     returns another agent for each conversation, which may have state of its own. ``reply_timeout`` is its time for a
-    reply in seconds; 0: no limit.
+    reply in seconds; 0: no limit. An agent that makes its calls itself has a parameter ``tool_server`` instead of
+    ``tools``: it gets a ToolServer, or None for a question, and returns words.
     """
 
     @property

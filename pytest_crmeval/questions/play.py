@@ -1,6 +1,6 @@
 """One question, one answer."""
 
-from pytest_crmeval.agents.calling import reply_of
+from pytest_crmeval.agents.calling import reply_of, uses_tool_server
 from pytest_crmeval.domain.messages import (
     Message,
     ToolError,
@@ -44,8 +44,9 @@ def ask(question: Question, agent: Agent, *, max_steps: int, messages: list[Mess
     """
     messages = [] if messages is None else messages
     messages.append(user_says(prompt_of(question)))
+    tools = None if uses_tool_server(agent) else ()
     for _ in range(max_steps):
-        reply = reply_of(agent, tuple(map(shown_to_agent, messages)), ())
+        reply = reply_of(agent, tuple(map(shown_to_agent, messages)), tools)
         current().record_reply(reply)
         messages.append(copy_of(agent_says(reply)))
         if not reply.calls:

@@ -54,6 +54,20 @@ class Conversation:
         return Reply(calls=[ADA])
 
 
+async def calling_itself(messages, tool_server):
+    """Create the client over MCP."""
+    import httpx2
+    from mcp import Client
+    from mcp.client.streamable_http import streamable_http_client
+
+    async with (
+        httpx2.AsyncClient(headers=tool_server.headers) as http,
+        Client(streamable_http_client(tool_server.url, http_client=http)) as client,
+    ):
+        await client.call_tool(ADA.tool, ADA.arguments)
+    return "I have added Ada Ltd."
+
+
 class Alone:
     """Fails if it is asked about two conversations at once."""
 
@@ -84,11 +98,11 @@ def forms(project: Project) -> pytest.Pytester:
 
 @pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 def test_agents_of_every_form_pass_with_two_conversations_in_flight(forms: pytest.Pytester, xdist: list[str]) -> None:
-    names = ["function", "meeting", "remembering", "alone"]
-    specs = ["bots:function", "bots:meeting", "bots:Remembering", "bots:Alone"]
+    names = ["function", "meeting", "remembering", "alone", "calling_itself"]
+    specs = ["bots:function", "bots:meeting", "bots:Remembering", "bots:Alone", "bots:calling_itself"]
     chosen = [option for spec in specs for option in ("--crmeval-agent", spec)]
 
-    forms.runpytest(*chosen, *xdist, "--crmeval-inflight", "2").assert_outcomes(passed=16)
+    forms.runpytest(*chosen, *xdist, "--crmeval-inflight", "2").assert_outcomes(passed=20)
 
     assert {(name, "passed") for name in names} == {
         (trial["subject"], trial["verdict"]) for trial in report_of(forms.path)["trials"]
