@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pytest_crmeval.ports.crm import Crm
     from pytest_crmeval.ports.scorer import Scorer
     from pytest_crmeval.questions.question import Question
+    from pytest_crmeval.render.export.run import load_run
     from pytest_crmeval.report.report import Report
     from pytest_crmeval.report.ruling import Ruling
     from pytest_crmeval.solutions.solution import SolutionFile
@@ -39,6 +40,7 @@ __all__ = [
     "Trial",
     "Turn",
     "Verdict",
+    "load_run",
 ]
 
 _HOMES = {
@@ -62,6 +64,7 @@ _HOMES = {
     "Trial": "domain.trial",
     "Turn": "domain.conversation",
     "Verdict": "domain.score",
+    "load_run": "render.export.run",
 }
 """Where the public names live: imported when they are used, because a pytest plugin is loaded in every run."""
 

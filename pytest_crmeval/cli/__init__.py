@@ -19,6 +19,7 @@ COMMANDS = {
     "list": ("pytest_crmeval.cli.listing", "list the runs"),
     "report": ("pytest_crmeval.cli.report", "show the figures of a run"),
     "show": ("pytest_crmeval.cli.show", "show one case with its dialogue"),
+    "export": ("pytest_crmeval.cli.export", "write a run as tables, or as logs for Inspect"),
     "compare": ("pytest_crmeval.cli.compare", "compare two runs, case by case"),
     "gate": ("pytest_crmeval.cli.gate", "evaluate gates on a stored report"),
     "atlas": ("pytest_crmeval.cli.atlas", "show what the agents of a run have learned"),

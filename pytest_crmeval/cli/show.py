@@ -8,12 +8,11 @@ from pathlib import Path
 
 from pytest_crmeval.cli.places import add_reports, named_run, typed
 from pytest_crmeval.cli.terminal import UsageError, positive
-from pytest_crmeval.domain.paths import own_name
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.journal.ids import JOURNAL
 from pytest_crmeval.journal.reader import JournalError, read
-from pytest_crmeval.journal.transcripts import TranscriptError, is_confidential, load, path_of
+from pytest_crmeval.journal.transcripts import FOLDER, TranscriptError, file_of, is_confidential, load
 from pytest_crmeval.report.outliers import reason_of
 
 HELP = """\
@@ -65,15 +64,13 @@ def run(options: argparse.Namespace) -> int:
 
 def _shown(trial: Trial, folder: Path) -> str:
     """Return the dialogue of a trial, and the path of its transcript."""
-    transcripts = folder / "transcripts"
-    names = ("", own_name(trial.planned.case, trial.planned.key))
-    paths = [path for name in names if (path := path_of(transcripts, trial, name=name)).is_file()]
-    if not paths:
-        return f"{trial.explain()}\n(no transcript in {transcripts})"
-    if is_confidential(paths[-1]):
+    path = file_of(folder, trial)
+    if path is None:
+        return f"{trial.explain()}\n(no transcript in {folder / FOLDER})"
+    if is_confidential(path):
         return f"{trial.explain()}\n(confidential: the dialogue is not shown)"
     try:
-        whole = replace(trial, transcript=load(paths[-1]), colored=sys.stdout.isatty())
+        whole = replace(trial, transcript=load(path), colored=sys.stdout.isatty())
     except TranscriptError as error:
         raise UsageError(error) from error
-    return f"{whole.explain()}\n{paths[-1]}"
+    return f"{whole.explain()}\n{path}"

@@ -6,13 +6,15 @@ from pathlib import Path
 
 from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.json import Json, JsonObject
-from pytest_crmeval.domain.paths import names
+from pytest_crmeval.domain.paths import names, own_name
 from pytest_crmeval.domain.redaction import Redactor
 from pytest_crmeval.domain.transcript import Transcript
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.wire import decoded, encoded, read_turn, written_turn
 from pytest_crmeval.journal.cipher import decrypted, encrypted
 
+FOLDER = "transcripts"
+"""Name of the folder of transcripts in the folder of a run."""
 SCHEMA = "crmeval.transcript/1"
 ENCRYPTED = "encrypted"
 """Field with the whole transcript of a confidential trial."""
@@ -120,6 +122,19 @@ def load(path: Path) -> Transcript:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise TranscriptError(f"{path}: not a transcript ({SCHEMA}): {error!r}") from error
     raise TranscriptError(f"{path}: unsupported schema {cut(repr(document['schema']), 80)}; supported: {SCHEMA}")
+
+
+def file_of(run: Path, trial: Trial) -> Path | None:
+    """Return the transcript of a trial in the folder of its run; None if there is none."""
+    cases = (own_name(trial.planned.case, trial.planned.key), "")  # two tests may play a case of the same name
+    paths = (path_of(run / FOLDER, trial, name=case) for case in cases)
+    return next((path for path in paths if path.is_file()), None)
+
+
+def dialogue_of(run: Path, trial: Trial) -> Transcript | None:
+    """Return the dialogue of a trial in the folder of its run; None if there is none, or it is confidential."""
+    path = file_of(run, trial)
+    return load(path) if path and not is_confidential(path) else None
 
 
 def is_confidential(path: Path) -> bool:
