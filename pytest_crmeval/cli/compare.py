@@ -7,7 +7,7 @@ import sys
 
 from pytest_crmeval.cli.judging import named_report
 from pytest_crmeval.cli.places import add_reports
-from pytest_crmeval.cli.terminal import UsageError
+from pytest_crmeval.cli.terminal import UsageError, width
 from pytest_crmeval.render import comparison as contrasts
 from pytest_crmeval.render.markdown import comparison_page
 from pytest_crmeval.report.compare import compare
@@ -54,7 +54,9 @@ def run(options: argparse.Namespace) -> int:
     elif options.md:
         sys.stdout.write(comparison_page(found))
     else:
-        sys.stdout.write("\n".join([f"run {after.run['id']}, {after.run['started']}", *contrasts.lines(found)]) + "\n")
+        sys.stdout.write(
+            "\n".join([f"run {after.run['id']}, {after.run['started']}", *contrasts.lines(found, width=width())]) + "\n"
+        )
     return 0
 
 

@@ -6,11 +6,12 @@ import sys
 from collections.abc import Sequence
 
 from pytest_crmeval.cli.places import add_reports, all_reports
+from pytest_crmeval.cli.terminal import width
 from pytest_crmeval.domain.usage import money
 from pytest_crmeval.journal.figures import Counts
 from pytest_crmeval.journal.index import RunOnDisk, runs_in
 from pytest_crmeval.journal.jobs import State, Task, pass_at_1_of
-from pytest_crmeval.report.tables import aligned
+from pytest_crmeval.render.fitting import fitted
 
 HELP = """\
 List the runs of the reports folder, the newest first: background runs, and runs of plain pytest.
@@ -28,6 +29,8 @@ SCHEMA = "crmeval.runs/1"
 _ORDINARY = {None, 0, 1}
 SHOWN = 2
 """How many tasks of a run are named."""
+_SPARE = ("started (UTC)", "cost")
+"""Columns that a narrow table omits, the least important first."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +47,9 @@ def run(options: argparse.Namespace) -> int:
         sys.stdout.write(json.dumps({"schema": SCHEMA, "runs": [_document(run) for run in runs]}, indent=2) + "\n")
     elif runs:
         head = ("run", "state", "started (UTC)", "what", "done", "pass rate", "cost")
-        sys.stdout.writelines(f"{line}\n" for line in aligned([head, *map(_row, runs)], names=4))
+        sys.stdout.writelines(
+            f"{line}\n" for line in fitted([head, *map(_row, runs)], names=4, width=width(), spare=_SPARE)
+        )
     else:
         sys.stdout.write(f"no runs in {reports}; start one: crmeval submit evals/\n")
     for found in runs:

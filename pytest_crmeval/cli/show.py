@@ -7,12 +7,13 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from pytest_crmeval.cli.places import add_reports, named_run, typed
-from pytest_crmeval.cli.terminal import UsageError, positive
+from pytest_crmeval.cli.terminal import UsageError, positive, width
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.journal.ids import JOURNAL
 from pytest_crmeval.journal.reader import JournalError, read
 from pytest_crmeval.journal.transcripts import FOLDER, TranscriptError, file_of, is_confidential, load
+from pytest_crmeval.render.fitting import wrapped, wrapped_dialogue
 from pytest_crmeval.report.outliers import reason_of
 
 HELP = """\
@@ -49,7 +50,8 @@ def run(options: argparse.Namespace) -> int:
     if not options.case:
         failed = [(trial, trial.planned) for trial in trials if trial.verdict is not Verdict.PASSED]
         lines = [f"{p.suite}  {p.subject}  {p.case}  {trial.verdict}: {reason_of(trial)}" for trial, p in failed]
-        sys.stdout.write("\n".join(lines or ["every case passed"]) + "\n")
+        room = width()
+        sys.stdout.writelines(f"{each}\n" for line in lines or ["every case passed"] for each in wrapped(line, room))
         return 0
     found = [trial for trial in trials if trial.planned.case == options.case]
     if not found:
@@ -66,11 +68,17 @@ def _shown(trial: Trial, folder: Path) -> str:
     """Return the dialogue of a trial, and the path of its transcript."""
     path = file_of(folder, trial)
     if path is None:
-        return f"{trial.explain()}\n(no transcript in {folder / FOLDER})"
+        return f"{_explained(trial)}\n(no transcript in {folder / FOLDER})"
     if is_confidential(path):
-        return f"{trial.explain()}\n(confidential: the dialogue is not shown)"
+        return f"{_explained(trial)}\n(confidential: the dialogue is not shown)"
     try:
         whole = replace(trial, transcript=load(path), colored=sys.stdout.isatty())
     except TranscriptError as error:
         raise UsageError(error) from error
-    return f"{whole.explain()}\n{path}"
+    return f"{_explained(whole)}\n{path}"
+
+
+def _explained(trial: Trial) -> str:
+    """Return the explanation of a trial, wrapped to the width of the terminal."""
+    room = width()
+    return wrapped_dialogue(trial.explain(), room) if room else trial.explain()

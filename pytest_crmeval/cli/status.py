@@ -8,7 +8,7 @@ import sys
 import time
 
 from pytest_crmeval.cli.places import NAMED, add_reports, named_run
-from pytest_crmeval.cli.terminal import UsageError
+from pytest_crmeval.cli.terminal import UsageError, width
 from pytest_crmeval.journal.index import is_only_report
 from pytest_crmeval.journal.jobs import JobError
 from pytest_crmeval.journal.reader import JournalError
@@ -60,10 +60,7 @@ def _show(status: Status, options: argparse.Namespace) -> None:
     if options.json:
         print(json.dumps(status.to_dict(), ensure_ascii=False, indent=None if options.watch else 1))  # noqa: T201
         return
-    from shutil import get_terminal_size  # slow to load, and not needed for --json
-
-    width = get_terminal_size().columns if sys.stdout.isatty() else None
-    sys.stdout.write("\n".join(lines(status, width)) + "\n")
+    sys.stdout.write("\n".join(lines(status, width())) + "\n")
 
 
 def _watched(watch: RunWatcher, options: argparse.Namespace) -> int:

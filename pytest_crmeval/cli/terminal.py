@@ -1,4 +1,4 @@
-"""What all commands share: the error for the user, option types, and a progress line."""
+"""What all commands share: the error for the user, option types, the width of the terminal, a progress line."""
 
 import argparse
 import sys
@@ -22,6 +22,13 @@ def positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"must be 1 or more, not {number}")
     return number
+
+
+def width() -> int | None:
+    """Return the width of the terminal that the output goes to; None for a file or a pipe."""
+    from shutil import get_terminal_size  # slow to load, and not needed for JSON
+
+    return get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def show_progress(done: int) -> None:

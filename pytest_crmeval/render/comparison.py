@@ -7,7 +7,7 @@ from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.journal.figures import Figure
 from pytest_crmeval.render.fitting import fitted, wrapped
 from pytest_crmeval.report.comparison import LISTS, CaseChange, Comparison, Contrast
-from pytest_crmeval.report.tables import Row, aligned, p_value
+from pytest_crmeval.report.tables import Row, p_value
 
 LONGEST = 160
 _HEAD = (
@@ -27,24 +27,19 @@ _SPARE = ("detectable", "paired", "95 % interval", "better", "worse")
 """Columns that a narrow table omits, the least important first."""
 
 
-def lines(comparison: Comparison, most: int | None = None) -> Iterator[str]:
-    """Yield a comparison: a row per contrast, the correction of p-values, and the changed cases, ``most`` per list."""
-    yield f"compared with {_named(comparison)}"
-    if comparison.contrasts:
-        yield from aligned([_HEAD, *map(_row, comparison.contrasts)], names=2)
-    if comparison.correction:
-        yield f"p-values corrected: {comparison.correction}"
-    yield from comparison.cautions
-    yield from comparison.missing
+def lines(comparison: Comparison, most: int | None = None, width: int | None = None) -> Iterator[str]:
+    """Yield a comparison in lines of at most ``width``: the table, and the changed cases, ``most`` per list."""
+    yield from _table(comparison, width)
     for contrast in comparison.contrasts:
         if scores := [f"{name} {each.value:+.3f} ({_interval(each)})" for name, each in contrast.scores.items()]:
-            yield f"{contrast.suite}, {subjects(contrast)}: {', '.join(scores)}"
+            yield from wrapped(f"{contrast.suite}, {subjects(contrast)}: {', '.join(scores)}", width)
         for name in LISTS:
-            yield from _changes(contrast, name, most)
+            for line in _changes(contrast, name, most):
+                yield from wrapped(line, width, "    ")
 
 
-def brief(comparison: Comparison, width: int) -> Iterator[str]:
-    """Yield the same in a few lines of at most ``width``: the table, and for each list its length and an example."""
+def _table(comparison: Comparison, width: int | None) -> Iterator[str]:
+    """Yield a row per contrast, the correction of p-values, and what could not be compared."""
     yield from wrapped(f"compared with {_named(comparison)}", width)
     if comparison.contrasts:
         yield from fitted([_HEAD, *map(_row, comparison.contrasts)], names=2, width=width, spare=_SPARE)
@@ -54,6 +49,11 @@ def brief(comparison: Comparison, width: int) -> Iterator[str]:
         *comparison.missing,
     ):
         yield from wrapped(line, width)
+
+
+def brief(comparison: Comparison, width: int) -> Iterator[str]:
+    """Yield the same in a few lines of at most ``width``: the table, and for each list its length and an example."""
+    yield from _table(comparison, width)
     for contrast in comparison.contrasts:
         for name in LISTS:
             if changes := getattr(contrast, name):

@@ -29,6 +29,7 @@ def fitted(rows: Sequence[Row], *, names: int, width: int | None, spare: Sequenc
     for head in spare:
         if _width(columns, names, SHORTEST) <= width:
             break
+        names -= head in [column[0] for column in columns[:names]]
         columns = [column for column in columns if column[0] != head]
     longest = [max(map(cells, column)) for column in columns[:names]]
     while sum(longest) + _width(columns[names:]) + _GAP * len(longest) > width and max(longest) > 1:

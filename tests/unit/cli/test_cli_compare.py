@@ -40,6 +40,20 @@ def test_two_runs_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("command", [["compare", "old", "new"], ["list"], ["show", "--run", "new"], ["show", "9"]])
+def test_output_fits_the_width_of_a_terminal(
+    command: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "42")
+
+    assert 0 == cli.main(command)
+
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 42, lines
+
+
+@pytest.mark.usefixtures("folder")
 def test_comparison_is_printed_as_json_and_markdown(capsys: pytest.CaptureFixture[str]) -> None:
     """As JSON, as Markdown."""
     assert 0 == cli.main(["compare", "old", "new", "--json"])

@@ -6,7 +6,7 @@ from pytest_crmeval import Reply, ToolCall
 
 
 class Agent:
-    """Replace the body of ``reply`` with a call of your own agent."""
+    """Replace the body of ``reply`` with a call to your own agent."""
 
     name = "mine"
 
