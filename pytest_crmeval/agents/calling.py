@@ -144,6 +144,19 @@ def uses_tool_server(agent: Agent) -> bool:
     return "tool_server" in inspect.signature(agent.reply).parameters if own is None else own
 
 
+def wrong_arguments(agent: Agent) -> str:
+    """Return why ``reply`` can't be called with (messages, tools); empty if it can."""
+    try:
+        signature = inspect.signature(agent.reply)
+    except ValueError:  # written in C
+        return ""
+    try:
+        signature.bind((), ())
+    except TypeError:
+        return f"reply must take two arguments, (messages, tools), but takes {signature}"
+    return ""
+
+
 def reply_of(agent: Agent, messages: Sequence[Message], tools: Offered) -> Reply:
     """Return the agent's reply; BadReplyError if it returns anything else than a Reply or a text."""
     reply: Any = finished(agent.reply(messages, tools))  # type: ignore[arg-type] # as uses_tool_server says

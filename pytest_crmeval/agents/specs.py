@@ -3,9 +3,10 @@
 import importlib
 import re
 import traceback
+from difflib import get_close_matches
 from urllib.parse import parse_qsl
 
-from pytest_crmeval.agents.calling import SECONDS, as_agent, finished, is_factory, not_an_agent
+from pytest_crmeval.agents.calling import SECONDS, as_agent, finished, is_factory, not_an_agent, wrong_arguments
 from pytest_crmeval.agents.scripted import mute
 from pytest_crmeval.ports.agent import Agent
 
@@ -47,6 +48,8 @@ def make_agent(spec: str, seconds: float = SECONDS) -> Agent | None:
     agent = as_agent(found, attribute)
     if agent is None:
         raise AgentUnavailable(f"agent {spec!r} is not an agent: {not_an_agent(found)}")
+    if wrong := wrong_arguments(agent):
+        raise AgentUnavailable(f"agent {spec!r}: {wrong}")
     return agent
 
 
@@ -78,5 +81,7 @@ def _described(error: Exception, module: str) -> str:
             'for example pythonpath = ["."] in [tool.pytest.ini_options]'
         )
     place = traceback.extract_tb(error.__traceback__)[-1]
-    where = "" if place.filename == __file__ else f" ({place.filename}:{place.lineno})"
-    return f"{type(error).__name__}: {error}{where}"
+    if place.filename != __file__:
+        return f"{type(error).__name__}: {error} ({place.filename}:{place.lineno})"
+    near = get_close_matches(error.name or "", dir(error.obj), n=1) if isinstance(error, AttributeError) else []
+    return f"{type(error).__name__}: {error}" + "".join(f"; did you mean {name}?" for name in near)

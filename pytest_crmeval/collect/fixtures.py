@@ -112,13 +112,15 @@ def evaluate(
     request: pytest.FixtureRequest, agent: "Agent", crm: "Crm", scorers: "Sequence[Scorer]"
 ) -> "Callable[[Case], Trial]":
     """Play a conversation, ask a question or judge solutions, and record the trial of this test."""
-    from pytest_crmeval.agents.calling import as_agent, not_an_agent
+    from pytest_crmeval.agents.calling import as_agent, not_an_agent, wrong_arguments
     from pytest_crmeval.collect.item import ItemEvaluation
     from pytest_crmeval.player.evaluation import Participants
 
     own = as_agent(agent, "agent")
     if own is None:
         pytest.fail(f"the fixture 'agent' does not return an agent: {not_an_agent(agent)}", pytrace=False)
+    if wrong := wrong_arguments(own):
+        pytest.fail(f"the fixture 'agent' returns an agent that can't be called: {wrong}", pytrace=False)
     # Only for programs: a user's own sandbox fixture must not be set up for conversations.
     has_programs = request.node.get_closest_marker("solutions") is not None
     sandbox = request.getfixturevalue("sandbox") if has_programs else None

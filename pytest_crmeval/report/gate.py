@@ -179,8 +179,8 @@ def _metric(reader: _Reader) -> str:
         from difflib import get_close_matches
 
         near = get_close_matches(reader.peek(_WORD), METRICS, n=1, cutoff=0.75)
-        meant = f", perhaps {near[0]}," if near else ""
-        raise reader.error(f"a metric{meant} ({', '.join((*METRICS, *OPEN))})")
+        known = f"did you mean {near[0]}?" if near else ", ".join((*METRICS, *OPEN))
+        raise reader.error(f"a metric ({known})")
     return found
 
 

@@ -281,7 +281,7 @@ def test_a_reports_folder_without_permission(project: Project) -> None:
     ("gate", "answer"),
     [
         ("crm.pass_rate => 0.6", "expected a comparison"),
-        ("crm.passrate >= 0.6", "expected a metric, perhaps pass_rate, (pass_rate, strict_success"),
+        ("crm.passrate >= 0.6", "expected a metric (did you mean pass_rate?)"),
         ("crm.pass_rate >= most", "expected a number"),
         ("crm.pass_rate >= 0.6 please", "expected the end"),
     ],

@@ -128,7 +128,30 @@ def test_missing_attribute_is_reported(attribute: str) -> None:
     """With the module that was searched."""
     spec = f"crmeval_test_bots:{attribute}"
 
-    assert f"agent {spec!r}: AttributeError: module 'crmeval_test_bots' has no attribute {attribute!r}" == refusal(spec)
+    said = refusal(spec)
+
+    assert said.startswith(f"agent {spec!r}: AttributeError: module 'crmeval_test_bots' has no attribute {attribute!r}")
+
+
+@pytest.mark.usefixtures("bots")
+def test_misspelt_attribute_is_reported_with_a_similar_one() -> None:
+    assert refusal("crmeval_test_bots:Closr").endswith("has no attribute 'Closr'; did you mean Closer?")
+
+
+@pytest.mark.parametrize(
+    ("source", "takes"),
+    [("def agent(question): ...", "(question)"), ("class agent:\n    def reply(self, messages): ...", "(messages)")],
+)
+def test_agent_with_wrong_arguments_is_reported_before_the_run(
+    source: str, takes: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "crmeval_wrong_bots.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "crmeval_wrong_bots", raising=False)
+
+    said = refusal("crmeval_wrong_bots:agent")
+
+    assert said.endswith(f"reply must take two arguments, (messages, tools), but takes {takes}")
 
 
 @pytest.mark.usefixtures("bots")
