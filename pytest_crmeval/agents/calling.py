@@ -158,7 +158,7 @@ def wrong_arguments(agent: Agent) -> str:
 
 
 def reply_of(agent: Agent, messages: Sequence[Message], tools: Offered) -> Reply:
-    """Return the agent's reply; BadReplyError if it returns anything else than a Reply or a text."""
+    """Return the agent's reply; BadReplyError if it returns anything other than a Reply or a text."""
     reply: Any = finished(agent.reply(messages, tools))  # type: ignore[arg-type] # as uses_tool_server says
     if isinstance(reply, str):
         reply = Reply(text=reply)

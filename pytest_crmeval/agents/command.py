@@ -27,7 +27,7 @@ class CommandAgent:
     """A program that is started once per process, and again after it has died or was ended for a bad answer."""
 
     reply_timeout = 0
-    """It keeps to ``seconds`` itself."""
+    """It enforces the time limit of ``seconds`` itself."""
 
     def __init__(self, command: str, *, seconds: float = SECONDS, uses_tool_server: bool = False) -> None:
         self._words = shlex.split(command)
@@ -149,7 +149,7 @@ class _Running:
 
 
 def _surplus(content: bytes) -> str:
-    """Return the error for output that no request asked for: it would be taken for the answer to the next one."""
+    """Return the error for output beyond the answer, which would be taken for the answer to the next request."""
     return (
         f"the program must print one line per request, but also printed {cut(content.decode(errors='replace'), 200)!r}"
     )

@@ -36,7 +36,7 @@ class HttpAgent:
     """The agent at an address; ``CRMEVAL_AGENT_TOKEN`` is sent as its bearer token if it is set."""
 
     reply_timeout = 0
-    """It keeps to ``seconds`` itself."""
+    """It enforces the time limit of ``seconds`` itself."""
 
     def __init__(
         self,

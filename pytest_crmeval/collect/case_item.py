@@ -1,4 +1,4 @@
-"""What an item of ours stands for, and what has become of it: all that we keep with an item of pytest."""
+"""The case of a pytest item and its state: everything that we store with an item."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # loaded when the first item is run
 
 
 class CaseParam(msgspec.Struct, frozen=True, kw_only=True):
-    """What a test is parametrized with: where the case is, and who is to play it."""
+    """The parameter of a test: the location of the case, and the agent that plays it."""
 
     kind: Kind
     ref: Ref
@@ -29,7 +29,7 @@ class CaseParam(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
     spec: str
     settings: Mapping[str, Any]
-    """What the marker says beside the path."""
+    """The arguments of the marker other than the path."""
     trial: int = 1
     """Number of the attempt at the case."""
 

@@ -27,14 +27,14 @@ from pytest_crmeval.player.kinds import KINDS, Kind, Ref
 from pytest_crmeval.report.gate import SUITE
 
 NOTHING = object()
-"""Stands for a dataset of which nothing was asked for: pytest would make a skipped test of it."""
+"""Replaces the parameters of a test if none of its cases is selected; otherwise pytest would report a skipped test."""
 _SETTINGS = {
     "suite": "suite='name'",
     "confidential": "confidential=True",
     "problems": "problems='problems.jsonl'",
     "threshold": "threshold=0.5",
 }
-"""What markers may say beside the path, as it is written."""
+"""The optional arguments of markers, as they are written."""
 
 
 class GcPause:
@@ -58,7 +58,7 @@ class GcPause:
 
 
 def kind_of(metafunc: pytest.Metafunc) -> tuple[Kind, pytest.Mark]:
-    """Return which kind of case a marked test is to play, and the mark."""
+    """Return the kind of case that a marked test plays, and the mark."""
     found = [(kind, mark) for kind in KINDS if (mark := metafunc.definition.get_closest_marker(kind.marker))]
     if len(found) > 1:
         names = " and ".join(repr(kind.marker) for kind, _ in found)
@@ -163,7 +163,7 @@ def _undone(params: Sequence[Any], metafunc: pytest.Metafunc, done: Collection[t
 
 
 def finished_places(_: pytest.Config) -> Counter[tuple[object, ...]]:
-    """Make the counts of where the files of finished cases are that were not even collected."""
+    """Return the counts of file locations of finished cases that were not collected."""
     return Counter()
 
 

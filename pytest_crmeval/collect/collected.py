@@ -145,7 +145,7 @@ def _leave_out(session: pytest.Session, cases: list[CaseItem]) -> tuple[list[Cas
 
 
 def _lacking(case: CaseItem, options: Options) -> str:
-    """Return what is lacking for a case; empty if it can be played."""
+    """Return what is missing to play a case; empty if nothing is."""
     param = case.param
     if why := refusal(param.spec, param.kind.marker):
         return why
@@ -159,7 +159,7 @@ def _lacking(case: CaseItem, options: Options) -> str:
 
 
 def _objection(session: pytest.Session, cases: Sequence[CaseItem], left_out: LeftOut, *, begun: bool) -> str:
-    """Return why nothing of what was collected may be played; empty if it may.
+    """Return why no collected case can be played; empty if one can.
 
     In a run that has begun the rest may be done already, and in a shard the rest may be elsewhere.
     """

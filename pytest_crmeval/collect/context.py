@@ -48,7 +48,7 @@ def _context(config: pytest.Config) -> Context:
 
 
 def check_subjects(config: pytest.Config) -> None:
-    """Raise UsageError if an agent or the judge can't be had: an unknown model, a missing key."""
+    """Raise UsageError if an agent or the judge can't be created: an unknown model, a missing key."""
     from pytest_crmeval.player.models import check_models
 
     options = options_of(config)

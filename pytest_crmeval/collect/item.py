@@ -1,4 +1,4 @@
-"""The trial of one pytest item: played in it, or taken because it was played ahead; and put on its report."""
+"""The trial of one pytest item: played by the item or ahead of it, and put on its report."""
 
 import time
 from contextlib import nullcontext

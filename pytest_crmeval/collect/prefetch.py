@@ -23,11 +23,11 @@ from pytest_crmeval.report.scope import LeftOut
 
 _HOOKS = ("pytest_runtest_setup", "pytest_runtest_call", "pytest_runtest_protocol", "pytest_pyfunc_call")
 _MARKS = ("skip", "skipif", "xfail", "xdist_group")
-"""What is marked so may not be run, or not just anywhere."""
+"""Tests with these marks may be skipped, or bound to a worker."""
 _INVOLVED = frozenset(
     {"agent", "crm", "crm_connection", "scorers", "monkeypatch", "caplog", "capsys", "capfd", "recwarn"}
 )
-"""A test that asks for one of these itself has something in mind with the play."""
+"""A test that requests one of these fixtures probably influences how the case is played."""
 
 
 class PrefetchPlan(Record, frozen=True, kw_only=True):
@@ -142,7 +142,7 @@ def _of_agent(config: pytest.Config, spec: str) -> str:
 
 
 def _of_fixtures(item: pytest.Item) -> str:
-    """Return which fixture of the user's own a test has, or which of ours it has something in mind with."""
+    """Return the user's own fixture that a test uses, or a fixture of ours with which it may influence the play."""
     found = fixtures_of(item)
     if found is None:
         return "this version of pytest does not show the fixtures of a test"
@@ -174,7 +174,7 @@ def _own(name: str, definition: Any, plugins: Collection[str]) -> str:  # noqa: 
 
 
 def _of_hooks(item: pytest.Item) -> str:
-    """Return which conftest above a test has something to say when it runs: it may skip it, or prepare it."""
+    """Return the conftest above a test that has a hook for running tests: it may skip the test, or prepare it."""
     for plugin in item.config.pluginmanager.get_plugins():
         file = Path(getattr(plugin, "__file__", None) or "?")
         if file.name == "conftest.py" and file.parent in item.path.parents:

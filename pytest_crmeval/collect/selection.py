@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # msgspec is wanted only when a marked test is collected
 
 T = TypeVar("T")
 SHOWN = 30
-"""How many tags a person wants to read."""
+"""Maximum number of tags in an error message."""
 
 
 class _Labels:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # msgspec is wanted only when a marked test is collected
     Named = tuple[Ref, str]
 
 _NARROWED = {"keyword": "-k", "markexpr": "-m", "deselect": "--deselect"}
-"""What of pytest's own selection takes away the same cases on all machines, after they were dealt."""
+"""Options of pytest that deselect the same cases on all machines, after the cases were assigned."""
 
 
 def in_shard(  # noqa: PLR0913, PLR0917 (a test, its cases, and who plays them)
@@ -49,7 +49,7 @@ def in_shard(  # noqa: PLR0913, PLR0917 (a test, its cases, and who plays them)
     dealt = deal(suite, weights_of(suite, turns, once(config, _durations)), shard.of)
 
     def is_mine(ref: "Ref", spec: str) -> bool:
-        """Whether it is dealt to this shard; who learns is not split, and plays all cases in the first."""
+        """Whether a case is assigned to this shard; an agent that learns plays all cases in the first shard."""
         return shard.index == (1 if learns(spec) else dealt[ref.id])
 
     hand = [(ref, who) for ref, name in named for who in players(ref, name) if is_mine(ref, who[1])]

@@ -1,4 +1,4 @@
-"""The process of a job: it holds the lock of its run from its first breath, and writes down how it ended.
+"""The process of a job: it holds the lock of its run from its start, and records how it ended.
 
 ``crmeval submit`` and ``crmeval run`` set an environment variable for the process that they start. Most ends are
 written by the recorder; what never came so far (a mistake in the command, a broken conftest, nothing to play) is
@@ -20,7 +20,7 @@ from pytest_crmeval.journal.locks import Lock
 
 
 class BackgroundProcess:
-    """Sees to it that a job has an end."""
+    """Records the end of a job."""
 
     def __init__(self, folder: Path, lock: Lock) -> None:
         self.folder = folder

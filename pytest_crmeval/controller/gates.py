@@ -1,4 +1,4 @@
-"""A run before its judges: the baseline, the gates of the project, and those of plugins."""
+"""The evaluation of gates: the baseline, the gates of the project, and those of plugins."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ from pytest_crmeval.report.ruling import Ruling
 
 
 class GateEvaluation:
-    """Judges one run, once."""
+    """Evaluates the gates of one run, once."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -23,7 +23,7 @@ class GateEvaluation:
         self.idle: Sequence[Gate] = ()
         """Gates on suites that were not selected."""
         self.note = ""
-        """What the reader has to know of the baseline."""
+        """Notes about the baseline, for the summary."""
 
     def summon(self) -> None:
         """Have the baseline ready before anything is paid for; UsageError if the one that was named can't be had.

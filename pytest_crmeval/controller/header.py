@@ -1,4 +1,4 @@
-"""What a run says about itself: when it begins, and why it did not go on."""
+"""Lines about a run: its header, and why it was stopped."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from shlex import quote

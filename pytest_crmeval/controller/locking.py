@@ -8,7 +8,7 @@ from pytest_crmeval.journal.locks import Lock, LockedError
 from pytest_crmeval.options.reading import is_dry_run, options_of
 
 PLUGIN = "crmeval-job"
-"""Under this name a process that was started for a job has the lock that it was given."""
+"""The name under which a process that was started for a job registers the lock that it inherited."""
 
 
 class RunLock:
@@ -34,7 +34,7 @@ class RunLock:
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:
-        """Let others run it, when nothing is left but what is on disk; a lock that the process was given stays."""
+        """Release the lock when everything is on disk; an inherited lock is kept."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None

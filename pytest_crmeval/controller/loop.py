@@ -1,4 +1,4 @@
-"""The threads of the controller: one owns its state, and makes what others post; more of them only wait."""
+"""The threads of the controller: one owns its state and makes the calls that others post; further threads only wait."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future

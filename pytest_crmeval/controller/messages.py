@@ -252,7 +252,7 @@ HANDLERS: Mapping[type[Message[Any]], Callable[[MessageHandler, Any, str], objec
 
 
 class Sender:
-    """Where a message comes from: a thread of this process, or a worker on its channel."""
+    """The sender of a message: a thread of this process, or a worker on its channel."""
 
     def __init__(self, worker: str, answer: Callable[[object, str], None]) -> None:
         self.worker = worker

@@ -1,4 +1,4 @@
-"""On the controller: what learners know, from all conversations that are on record."""
+"""The playbooks of learners, kept by the controller: the sum of all recorded conversations."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock

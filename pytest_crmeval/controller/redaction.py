@@ -1,4 +1,4 @@
-"""No key and no token in what pytest shows or keeps: reports, captured output, tracebacks, logs."""
+"""Secrets are redacted in everything that pytest shows or stores: reports, captured output, tracebacks, logs."""
 
 import logging
 import re
@@ -27,7 +27,7 @@ def keep_secrets(config: pytest.Config) -> None:
 
 
 class Secrecy:
-    """Takes secrets out of reports before anybody sees them, and out of log records as they are made."""
+    """Redacts secrets in reports before other plugins see them, and in log records when they are created."""
 
     def __init__(self, redactor: Redactor, *, colored: bool = False) -> None:
         self._redactor = redactor

@@ -88,7 +88,7 @@ class RunResult:
             pytest.exit(self._recorder.failure, 1)
 
     def conclude(self) -> None:
-        """Write the report and judge the gates, once, if the run has begun."""
+        """Write the report and evaluate the gates, once, if the run has begun."""
         if not self._recorder.has_begun or self._report is not None:
             return
         if any(is_atlas(case.spec) for case in self._plan.cases.values()):
@@ -107,7 +107,7 @@ class RunResult:
         self._config.hook.pytest_crmeval_report(config=self._config, report=self._report)
 
     def forgive(self, session: pytest.Session) -> None:
-        """Forgive failed trials if they are all that is red, and the gates hold.
+        """Forgive failed trials if nothing else has failed, and the gates hold.
 
         Forgiven here, a failed trial is not a failure for the plugins that finish the session; what they find stays.
         """
@@ -150,12 +150,12 @@ class RunResult:
 
     @property
     def _is_gated(self) -> bool:
-        """Whether gates decide, here or where shards are merged; not if none of them says anything about the run."""
+        """Whether gates decide, here or when shards are merged; not if none of them is about the run."""
         rulings = self._report.rulings if self._report else ()
         return bool(rulings) or len(self._options.gates) > len(self.gates.idle)
 
     def _is_red(self) -> bool:
-        """Whether the run, earlier parts included, is red for reasons of ours."""
+        """Whether the run, earlier parts included, failed because of cases or gates."""
         if self._report is None or self._conclusion is None:
             return False
         failed = self._trouble or self._recorder.failure or self.end.failed or self._handler.control.stopped

@@ -1,4 +1,4 @@
-"""Lines at the bottom of a terminal, below whatever pytest writes: moved out of its way, and never in it."""
+"""Lines at the bottom of a terminal, below pytest's output, which they never disturb."""
 
 import os
 import re
@@ -36,7 +36,7 @@ class Footer:
         self._column = 0
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 (whatever a file has)
-        """Be the terminal in all other respects."""
+        """Pass all other attributes through to the terminal."""
         return getattr(self._terminal, name)
 
     @property

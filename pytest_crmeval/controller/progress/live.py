@@ -1,4 +1,4 @@
-"""How far the run is, while pytest runs it. What goes wrong here ends the showing, and nothing else."""
+"""The progress of a run while pytest runs it. An error here only ends the display."""
 
 import os
 import time
@@ -102,7 +102,7 @@ class Live:
             self._guarded(view.tick)
 
     def _guarded(self, show: Callable[[], None]) -> None:
-        """Do without, rather than end a run because of what it looks like."""
+        """Turn the display off after an error; the run continues."""
         try:
             show()
         except Exception as error:  # noqa: BLE001 (shown, and not repeated)

@@ -1,4 +1,4 @@
-"""How far the run is, by the books of the process that owns it; any thread may ask."""
+"""The progress of a run, as the process that owns it knows it; any thread may ask."""
 
 from collections.abc import Iterator, Sequence
 
@@ -20,17 +20,17 @@ class Files:
         self._told: dict[str, str] = {}
 
     def note(self, key: str, judged: int, lines: int, solved: int) -> None:
-        """Hear how far one is; any thread may tell."""
+        """Note the progress of one case; any thread may call this."""
         name = key.partition("[")[2].removesuffix("]") or key
         share = f"{judged} of {lines}" if judged <= lines else str(judged)
         self._told[key] = f"{name}: {share} graded, {solved} solved"
 
     def forget(self, key: str) -> None:
-        """Hear that one is over."""
+        """Note that one is finished."""
         self._told.pop(key, None)
 
     def lines(self) -> Sequence[str]:
-        """Return how far they are, a line each."""
+        """Return their progress, a line each."""
         lines = sorted(list(self._told.values()))  # noqa: C414 (others may tell at the same time)
         left = len(lines) - SHOWN
         more = [f"... and {left} more file{'s' * (left != 1)}"] if left > 0 else []
@@ -38,7 +38,7 @@ class Files:
 
 
 class ProgressSnapshot:
-    """Asks the recorder what is done, the queue what is in flight, and the control how it goes with models."""
+    """Asks the recorder what is done, the queue what is in flight, and the control about calls to models."""
 
     def __init__(  # noqa: PLR0913, PLR0917 (all that progress is about)
         self,

@@ -24,15 +24,15 @@ class View(Protocol):
     """Shows how far the run is."""
 
     def tick(self) -> None:
-        """Hear that time goes by; in a thread of its own, while anybody may be writing."""
+        """Update the display after some time; called in a thread of its own, while other threads may write."""
         ...
 
     def calm(self) -> None:
-        """Hear that pytest has ended a line, or could."""
+        """Note that pytest is not in the middle of a line."""
         ...
 
     def close(self) -> None:
-        """Leave nothing on the screen, and all as it was."""
+        """Remove everything from the screen."""
         ...
 
 
@@ -130,7 +130,7 @@ class Log:
             forget_line(self._config)
 
     def _lines_now(self) -> Iterator[str]:
-        """Yield what there is to say, and when there will be more."""
+        """Yield the lines that are due."""
         now = self._clock()
         self._due = now + MINUTE
         rows, whole = self._snapshot.read(now)
