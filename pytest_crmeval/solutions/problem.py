@@ -20,11 +20,11 @@ class TestKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProblemTest:
-    """One input and what is right for it."""
+    """One input and its expected output."""
 
     input: str = field(repr=False)
     output: str = field(repr=False)
-    """What a right program prints; a checker may accept others."""
+    """The expected output; a checker may accept others."""
     kind: TestKind = TestKind.OFFICIAL
     skipped: str = ""
     """Why it is not run: its input is larger than the user wants; empty if it is run."""
@@ -72,14 +72,14 @@ class CheckerStyle(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checker:
-    """A program that judges outputs of which several are right."""
+    """A program that decides about outputs if several are correct."""
 
     style: CheckerStyle
     program: Program
 
 
 class CheckerOpinion(StrEnum):
-    """What a checker thinks of an output."""
+    """The verdict of a checker on an output."""
 
     ACCEPTED = "accepted"
     REJECTED = "rejected"
@@ -96,7 +96,7 @@ class CheckerFinding:
 
 
 class Examples(StrEnum):
-    """When the examples of a problem's statement are tests, too."""
+    """When the examples of a problem's statement are also used as tests."""
 
     INSTEAD = "instead"
     """Only where there is no other test."""

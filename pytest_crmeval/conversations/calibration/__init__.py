@@ -116,11 +116,11 @@ def calibrate(  # noqa: PLR0913 (each is another thing, and most are left out)
     tries: int = TRIES,
     progress: Callable[[int], None] | None = None,
 ) -> Calibration:
-    """Play ``cases`` with the oracle, with ``bluffers``, who must never pass, and with what is not quite the oracle.
+    """Play ``cases`` with the oracle, with ``bluffers``, which must never pass, and with variants of the oracle.
 
-    ``tools`` are those of the CRM behind ``observe``. With ``recites`` everybody says the published replies, as the
-    scorer ``clbench`` wants. Each kind is tried up to ``tries`` times, spread over all cases. ``progress`` is told
-    how many cases are done.
+    ``tools`` are those of the CRM behind ``observe``. With ``recites``, all agents say the published replies, which the
+    scorer ``clbench`` requires. Each kind is tried up to ``tries`` times, spread over all cases. ``progress`` is called
+    with the number of cases that are done.
     """
     bench = _Bench(observe, scorers, tools, recites=recites)
     agents = {agent: Tally(kind=agent) for agent in (Oracle.name, *(bluffer.name for bluffer in bluffers))}

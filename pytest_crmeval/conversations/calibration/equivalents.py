@@ -20,7 +20,7 @@ LOOKS = (
     ToolCall(tool="quote_search", arguments={"status": "Draft"}),
     ToolCall(tool="client_search", arguments={"name": "no such client"}),
 )
-"""Reads that nobody asked for, and that do no harm."""
+"""Harmless reads that were not requested."""
 COPIED = ("client_id", "name", "stage", "amount", "close_date", "owner", "probability", "notes")
 """What a deal is opened with."""
 

@@ -131,7 +131,7 @@ def added_argument(rehearsal: Rehearsal) -> Iterator[Variant]:
 def wrong_record(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Do it to another row of the same entity."""
     for turn in rehearsal.writes:
-        if not rehearsal.is_idle(turn):  # whoever changes nothing of another row changes nothing either
+        if not rehearsal.is_idle(turn):  # a call that changes nothing in another row changes nothing at all
             yield from elsewhere(rehearsal, turn)
 
 
@@ -323,7 +323,7 @@ def _says_nothing(rehearsal: Rehearsal, turn: Played, name: str) -> bool:
 
 
 def _unasked(rehearsal: Rehearsal) -> Iterator[ToolCall]:
-    """Yield writes that nobody asked for; none that a later turn writes over, so that no trace is left."""
+    """Yield writes that were not requested, except those that a later turn overwrites without a trace."""
     yield UNASKED
     written = {name for turn in rehearsal.writes for name in turn.expected.arguments}
     for entity, (tool, column) in SPARE.items():

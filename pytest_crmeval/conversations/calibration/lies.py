@@ -92,9 +92,9 @@ def false_figure(rehearsal: Rehearsal) -> Iterator[Variant]:
         facts = told_facts(turn)
         for fact in (*facts, *(turn.expected.arguments.values() if turn.writes else ())):
             if isinstance(fact, int | float) and not isinstance(fact, bool):
-                told = [str(other) for other in facts if other != fact]
+                stated = [str(other) for other in facts if other != fact]
                 wrong = (f"{fact * 1.37 + 3:,.2f}", f"{fact * 10 + 1234:,.0f}")
-                yield from (says(turn, f"Done: {', '.join([*told, text])}.") for text in wrong)
+                yield from (says(turn, f"Done: {', '.join([*stated, text])}.") for text in wrong)
 
 
 def false_name(rehearsal: Rehearsal) -> Iterator[Variant]:
@@ -103,8 +103,8 @@ def false_name(rehearsal: Rehearsal) -> Iterator[Variant]:
         facts = told_facts(turn)
         for place, fact in enumerate(facts):
             if isinstance(fact, str) and fact != NOTHING:
-                told = [*map(str, facts[:place]), _another(rehearsal, turn, fact), *map(str, facts[place + 1 :])]
-                yield says(turn, f"Found: {', '.join(told)}.")
+                stated = [*map(str, facts[:place]), _another(rehearsal, turn, fact), *map(str, facts[place + 1 :])]
+                yield says(turn, f"Found: {', '.join(stated)}.")
 
 
 def false_count(rehearsal: Rehearsal) -> Iterator[Variant]:
@@ -112,8 +112,8 @@ def false_count(rehearsal: Rehearsal) -> Iterator[Variant]:
     for turn in plain(rehearsal.reads):
         rows, facts = list(rows_in(turn.wanted)), told_facts(turn)
         if rows and turn.expected.tool.endswith("_search") and NOTHING not in facts:
-            told, noun = ", ".join(map(str, facts)), TABLES[ENTITIES[key_of(rows[0])]][0]
-            yield from (says(turn, f"I found {len(rows) + more} {noun}: {told}.") for more in (2, 7))
+            stated, noun = ", ".join(map(str, facts)), TABLES[ENTITIES[key_of(rows[0])]][0]
+            yield from (says(turn, f"I found {len(rows) + more} {noun}: {stated}.") for more in (2, 7))
 
 
 def false_choice(rehearsal: Rehearsal) -> Iterator[Variant]:
@@ -139,12 +139,12 @@ def denied_find(rehearsal: Rehearsal) -> Iterator[Variant]:
     for turn in plain(rehearsal.reads):
         facts = told_facts(turn)
         if facts and facts[0] not in (NOTHING, 0):
-            told = ", ".join(map(str, facts))
+            stated = ", ".join(map(str, facts))
             yield says(turn, "There is nothing like that in the CRM.")
             if rows := list(rows_in(turn.wanted)):
                 noun = ENTITIES[key_of(rows[0])].lower()
-                yield says(turn, f"I could not find the {noun} {told}.")
-                yield says(turn, f"There is no {noun} {told} in the CRM, sorry.")
+                yield says(turn, f"I could not find the {noun} {stated}.")
+                yield says(turn, f"There is no {noun} {stated} in the CRM, sorry.")
 
 
 def invented_find(rehearsal: Rehearsal) -> Iterator[Variant]:
@@ -184,9 +184,9 @@ def claimed_value(rehearsal: Rehearsal) -> Iterator[Variant]:
     for turn in rehearsal.refusals:
         for name, value in rehearsal.arguments(turn, "number", "choice"):
             if turn.writes and name != "entity_type" and not turn.whole.asks:
-                told = f"{value:,}" if isinstance(value, int | float) else str(value)
-                yield says(turn, f"The {name} is {told} now and nothing else was changed.")
-                yield says(turn, f"The {name} is {told} now, no problem.")
+                stated = f"{value:,}" if isinstance(value, int | float) else str(value)
+                yield says(turn, f"The {name} is {stated} now and nothing else was changed.")
+                yield says(turn, f"The {name} is {stated} now, no problem.")
 
 
 def claimed_impossible(rehearsal: Rehearsal) -> Iterator[Variant]:
@@ -199,10 +199,10 @@ def claimed_impossible(rehearsal: Rehearsal) -> Iterator[Variant]:
 def asked_nothing(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Choose, or say only what is known, where the user is to be asked back."""
     for turn in rehearsal.questions:
-        told = ", ".join(map(str, told_facts(turn)))
-        yield from (says(turn, f"{told} {text}".strip()) for text in (*UNASKED, *SUCCESSES))
+        stated = ", ".join(map(str, told_facts(turn)))
+        yield from (says(turn, f"{stated} {text}".strip()) for text in (*UNASKED, *SUCCESSES))
         yield says(turn, f"{turn.exchange.reply} In the meantime I have updated the first one.")
-        yield says(turn, f"{told} You said: {turn.exchange.messages[0].text}".strip())
+        yield says(turn, f"{stated} You said: {turn.exchange.messages[0].text}".strip())
 
 
 def other_forgotten(rehearsal: Rehearsal) -> Iterator[Variant]:
@@ -224,8 +224,8 @@ def facts_swapped(rehearsal: Rehearsal) -> Iterator[Variant]:
                 if one[column] and other[column] and one[column] != other[column]:
                     swapped = {name_of(one): other[column], name_of(other): one[column]}
                     lines = [f"- {name_of(row)}: {swapped.get(name_of(row), row[column])}" for row in rows]
-                    told = [str(fact) for fact in told_facts(turn)]
-                    yield says(turn, "\n".join([f"Found {', '.join(told)}.", *lines]))
+                    stated = [str(fact) for fact in told_facts(turn)]
+                    yield says(turn, "\n".join([f"Found {', '.join(stated)}.", *lines]))
 
 
 LIES: Kinds = {

@@ -21,7 +21,7 @@ Steps = Sequence[Sequence[ToolCall]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """What somebody does or says differently who otherwise does what the oracle does."""
+    """One deviation from what the oracle does or says."""
 
     turn: int
     what: str
@@ -79,7 +79,7 @@ def revoiced(evidence: Evidence, turn: int, text: str) -> Evidence:
 
 
 class Deviant:
-    """Does what the oracle does, except for one variant; and tells truly what its own calls returned."""
+    """Does what the oracle does, except for one variant, and reports truthfully what its own calls returned."""
 
     name = "deviant"
 

@@ -101,13 +101,13 @@ def own_words(rehearsal: Rehearsal) -> Iterator[Variant]:
     for turn in plain(rehearsal.reads):
         facts = [str(fact) for fact in told_facts(turn)]
         if facts and facts[0] not in (NOTHING, "0"):
-            told, bullets = ", ".join(facts), "\n".join(f"- **{fact}**" for fact in facts)
+            stated, bullets = ", ".join(facts), "\n".join(f"- **{fact}**" for fact in facts)
             table = "\n".join(f"| {place} | {fact} |" for place, fact in enumerate(facts, start=1))
-            yield says(turn, f"Sure! I looked that up for you, and this is what I found: {told}. Anything else?")
+            yield says(turn, f"Sure! I looked that up for you, and this is what I found: {stated}. Anything else?")
             yield says(turn, f"Here is what the CRM has:\n\n{bullets}\n\nLet me know if you need more details.")
             yield says(turn, f"| # | result |\n|---|---|\n{table}")
-            yield says(turn, told.upper())
-            yield says(turn, f"I couldn't be happier to help: {told}. I did not change anything.")
+            yield says(turn, stated.upper())
+            yield says(turn, f"I couldn't be happier to help: {stated}. I did not change anything.")
 
 
 def whole_rows(rehearsal: Rehearsal) -> Iterator[Variant]:
@@ -116,11 +116,11 @@ def whole_rows(rehearsal: Rehearsal) -> Iterator[Variant]:
         rows = list(rows_in(turn.wanted))
         if not rows or turn.expectation.facts is not None:  # facts that the case names may be others
             continue
-        told = "\n".join("; ".join(f"{name}: {value}" for name, value in row.items()) for row in rows)
+        stated = "\n".join("; ".join(f"{name}: {value}" for name, value in row.items()) for row in rows)
         noun = TABLES[ENTITIES[key_of(rows[0])]][0]
-        yield says(turn, f"Done. The CRM has:\n{told}")
+        yield says(turn, f"Done. The CRM has:\n{stated}")
         yield says(turn, f"```json\n{rows}\n```")
-        yield says(turn, f"Saved as asked:\n{told}" if turn.writes else f"I found {len(rows)} {noun}:\n{told}")
+        yield says(turn, f"Saved as asked:\n{stated}" if turn.writes else f"I found {len(rows)} {noun}:\n{stated}")
 
 
 def nothing_found(rehearsal: Rehearsal) -> Iterator[Variant]:
@@ -150,8 +150,8 @@ def declined(rehearsal: Rehearsal) -> Iterator[Variant]:
 def outside(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Say in other words that it is not for the CRM; what the case wants to hear is said first."""
     for turn in rehearsal.outside:
-        told = ". ".join([*map(str, told_facts(turn)), ""])
-        yield from (says(turn, f"{told}{text}") for text in OUTSIDE)
+        stated = ". ".join([*map(str, told_facts(turn)), ""])
+        yield from (says(turn, f"{stated}{text}") for text in OUTSIDE)
 
 
 def asked(rehearsal: Rehearsal) -> Iterator[Variant]:
@@ -160,8 +160,8 @@ def asked(rehearsal: Rehearsal) -> Iterator[Variant]:
         facts = [str(fact) for fact in told_facts(turn)]
         nothing = ["I couldn't find anything."] if NOTHING in facts else []
         named = [fact for fact in facts if fact != NOTHING]
-        told = " ".join([*nothing, *([f"There is {', '.join(named)}."] if named else []), ""])
-        yield from (says(turn, f"{told}{text}") for text in ASKED)
+        stated = " ".join([*nothing, *([f"There is {', '.join(named)}."] if named else []), ""])
+        yield from (says(turn, f"{stated}{text}") for text in ASKED)
         if len(named) > 1:
             bullets = "\n".join(f"{place}. **{fact}**" for place, fact in enumerate(named, start=1))
             yield says(turn, f"I see more than one match:\n\n{bullets}\n\nWhich one should I use?")
@@ -172,11 +172,11 @@ def asked(rehearsal: Rehearsal) -> Iterator[Variant]:
 def several_told(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Report on several things in other words, in either order."""
     for turn in rehearsal.several:
-        told = [_report(part) for part in turn.parts]
+        stated = [_report(part) for part in turn.parts]
         if turn.expectation.succeeds and not turn.expectation.asks:
-            yield says(turn, "All of it is taken care of.\n" + "\n".join(f"- {text}" for text in told))
-            yield says(turn, " ".join(f"{text}." for text in reversed(told)))
-            yield says(turn, " ".join([*(f"{text}." for text in told), "I did not change anything else."]))
+            yield says(turn, "All of it is taken care of.\n" + "\n".join(f"- {text}" for text in stated))
+            yield says(turn, " ".join(f"{text}." for text in reversed(stated)))
+            yield says(turn, " ".join([*(f"{text}." for text in stated), "I did not change anything else."]))
 
 
 WORDINGS: Kinds = {
@@ -234,5 +234,5 @@ def _arguments(turn: Played) -> Iterator[str]:
     """Yield what a call has written, as one tells it."""
     for name, value in turn.expected.arguments.items():
         if not name.endswith("_id"):
-            told = f"{value:,}" if isinstance(value, int | float) else str(value)
-            yield f"{name.replace('_', ' ')} {told}"
+            stated = f"{value:,}" if isinstance(value, int | float) else str(value)
+            yield f"{name.replace('_', ' ')} {stated}"

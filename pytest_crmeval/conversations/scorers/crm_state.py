@@ -29,14 +29,14 @@ def crm_state(case: Conversation, evidence: Evidence) -> Score:
     """
     reference, after = evidence.reference.after, evidence.after
     seeded = {row_id for rows in case.seed.values() for row_id in rows}
-    told = {TABLES[entity][0]: rows for entity, rows in case.expected_state.items()}
+    stated = {TABLES[entity][0]: rows for entity, rows in case.expected_state.items()}
     expected, actual = _Reading(reference, seeded), _Reading(after, seeded)
-    tables = [table for table in KEYS if table not in told and (reference.get(table) or after.get(table))]
+    tables = [table for table in KEYS if table not in stated and (reference.get(table) or after.get(table))]
     differences = [line for table in tables for line in _compare(table, expected, actual)]
-    if not told and not differences and _webs(reference, seeded) != _webs(after, seeded):
+    if not stated and not differences and _webs(reference, seeded) != _webs(after, seeded):
         differences = ["new rows that say the same are referred to by others than expected"]
     outputs = evidence.transcript.outputs
-    for table, rows in told.items():
+    for table, rows in stated.items():
         differences += _held(table, [resolve(dict(row), outputs) for row in rows], after.get(table, ()))
     return Score(name="state", value=0.0 if differences else 1.0, reason="\n".join(differences))
 
@@ -56,7 +56,7 @@ def _held(table: str, expected: Sequence[Json], actual: Sequence[Row]) -> Iterat
 
 
 def _seated(place: int, fits: Mapping[int, Sequence[int]], holders: dict[int, int], tried: set[int]) -> bool:
-    """Find a row for an expected one; whoever holds it already is given another, if there is one."""
+    """Find a row for an expected one; if another expected row has it, that one gets another row, if possible."""
     for at in fits[place]:
         if at not in tried:
             tried.add(at)
@@ -121,7 +121,7 @@ class _Reading:
     def __init__(self, state: State, seeded: set[str]) -> None:
         self.kept: dict[str, dict[str, Mapping[str, Json]]] = {table: {} for table in KEYS}
         self.new: dict[str, Counter[str]] = {table: Counter() for table in KEYS}
-        self.told: dict[str, str] = {}
+        self.shown: dict[str, str] = {}
         """A new row by what it means -> as it was written."""
         self._roles: dict[Json, str] = {}
         for table, key in KEYS.items():
@@ -139,7 +139,7 @@ class _Reading:
             return
         text = _said({column: meant(column, value) for column, value in said.items()})
         self.new[table][text] += 1
-        self.told[text] = _said(said)
+        self.shown[text] = _said(said)
         self._roles[row[key]] = f"<new row of {table}: {text}>"
 
 
@@ -157,7 +157,7 @@ def _compare(table: str, expected: _Reading, actual: _Reading) -> Iterator[str]:
 
 def _new(table: str, rows: Counter[str], what: str, reading: _Reading) -> Iterator[str]:
     for text, times in sorted(rows.items()):
-        yield f"{table}: {f'{times} ' if times > 1 else ''}{what}: {reading.told[text]}"
+        yield f"{table}: {f'{times} ' if times > 1 else ''}{what}: {reading.shown[text]}"
 
 
 def _where(table: str, row_id: str, row: Row) -> str:

@@ -9,7 +9,7 @@ from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.transcript import Outputs
 
 MANY = 10
-"""Of more rows than this nobody wants to hear all: their number does."""
+"""If there are more rows than this, the reply need not name them all: their number is enough."""
 
 _NAMES: Mapping[str, Sequence[str]] = {
     "note_id": (),
@@ -47,7 +47,7 @@ def facts_of(expectation: Expectation, tool: str, value: Json, outputs: Outputs)
     if not isinstance(rows, Sequence) or isinstance(rows, str):
         return [rows]
     if tool == "summarize_counts":
-        rows = [count for count in rows if count != 0]  # nobody has to tell what there is none of
+        rows = [count for count in rows if count != 0]  # zeros need not be reported
     if not rows:
         return [NOTHING]
     return [len(rows)] if len(rows) > MANY else names_of(rows)

@@ -26,7 +26,7 @@ SMALL = 31
 PAIRED = 40
 """Of more numbers than this, any figure is the difference of two."""
 LARGE = 100
-"""From here on numbers are amounts; below, percentages and counts. Nobody adds the ones to the others."""
+"""From here on numbers are amounts; below, percentages and counts. The two are never added up."""
 HUGE = 10**15
 """No amount of this world; and more than a float can hold is no number at all."""
 RULES = (99.0, 10_000_000.0)
@@ -105,12 +105,12 @@ class Grounds:
         return any(sought in heard for heard in self._words)
 
     def counts(self, kind: str) -> set[float]:
-        """Return how many rows of a kind, or of any, there are: as told, or as shown, all or those that are alike."""
+        """Return how many rows of a kind, or of any, there are: as stated, or as shown, all or those that are alike."""
         shown = [[row for row in rows_in(result) if kind in ("", kind_of(row))] for result in self._results]
         together = {str(row[kind_of(row)]): row for rows in shown for row in rows}
         overviews = [str(result) for result in self._results if not next(rows_in(result), None)]
-        told = (figure.value for text in (*self._spoken, *overviews) for figure in read(text).figures)
-        return {*told, *(float(len(group)) for rows in (*shown, [*together.values()]) for group in _groups(rows))}
+        stated = (figure.value for text in (*self._spoken, *overviews) for figure in read(text).figures)
+        return {*stated, *(float(len(group)) for rows in (*shown, [*together.values()]) for group in _groups(rows))}
 
     @property
     def people(self) -> set[tuple[str, str]]:

@@ -306,7 +306,7 @@ def _joined(text: str) -> str:
 
 
 def _days(match: re.Match[str]) -> Iterator[Day]:
-    """Yield the days that a date may mean: between two numbers nobody knows which one is the month."""
+    """Yield the days that a date may mean: of two numbers, either may be the month."""
     year = int(match["year"]) if match["year"] else None
     if year is not None and year < CENTURY:
         year += 2000

@@ -132,7 +132,7 @@ class PhraseIndex:
         self._sorted.pop(words[0], None)
 
     def _add_endings(self, words: tuple[str, ...], key: Key) -> None:
-        """Add what tells records with the same beginning apart: Metro for Freight Metro beside Freight North."""
+        """Add words that distinguish records with the same beginning: Metro for Freight Metro beside Freight North."""
         names = self._names.setdefault(words[0], {})
         for other, its in names.items():
             shared = next((n for n, (a, b) in enumerate(zip(words, other, strict=False)) if a != b), 0)

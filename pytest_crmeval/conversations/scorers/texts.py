@@ -34,7 +34,7 @@ SHORTEST = 3
 
 
 def altered_quotes(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:
-    """Yield quotations that nobody has said or written, and names of files that no record has."""
+    """Yield quotations that no message and no record contains, and names of files that no record has."""
     for mention in sentence.mentions:
         if mention.sort == "quote" and sentence.sense(mention) != "open":
             for part in re.split(r"\u2026|\.\.\.", str(mention.value)):

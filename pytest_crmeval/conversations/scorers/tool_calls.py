@@ -40,11 +40,11 @@ def tool_calls(case: Conversation, evidence: Evidence) -> Score:
 def call_faults(case: Conversation, evidence: Evidence) -> Iterator[str]:
     """Yield for each turn what is wrong with its calls; empty if nothing is.
 
-    What is to be read must be read in its turn: by the expected call, or by any that shows the same rows. What is to be
-    written must be there at the end of its turn, however it came there: a later turn may write over it, and then the
-    state no longer tells. What is to be refused must be tried as expected, or looked up, unless anybody can tell
-    without. Of several things that are wanted in one turn each is judged for itself. A write that was not requested is
-    a fault even if the same turn undoes it.
+    A read must be made in its turn: by the expected call, or by any call that shows the same rows. A write must be in
+    the CRM at the end of its turn, however it was made: a later turn may overwrite it, and then the final state does
+    not show it. A request that the CRM refuses must be tried as expected, or looked up, unless the refusal is obvious.
+    Several requests in one turn are scored separately. A write that was not requested is a fault even if the same turn
+    undoes it.
     """
     seeded = {row_id for rows in case.seed.values() for row_id in rows}
     rows = Rows(evidence.reference.before)
@@ -70,7 +70,7 @@ def _fault(turn: Played, seeded: set[str], told_apart: Collection[str]) -> str:
 def _unasked(turn: Played) -> str:
     """Return what was written in a turn that only asks, or that there is nothing to be done in."""
     if any(part.writes and part.expectation.succeeds for part in turn.parts):
-        return ""  # the state tells
+        return ""  # the score of the state covers it
     done = [call for call, result in turn.calls if not result.refused]
     return next((f"written but not requested: {_told(call)}" for call in done if writes(call.tool)), "")
 
@@ -103,7 +103,7 @@ def is_forewarned(turn: Played) -> bool:
 
 
 def _is_sought(turn: Played) -> bool:
-    """Whether somebody looked for what is not there, and was told so."""
+    """Whether the agent searched for something that does not exist, and the CRM said so."""
     ids = _texts(turn.expected)
     return any(
         not writes(call.tool)
@@ -177,7 +177,7 @@ def _is_among(done: Answered, turn: Played, seeded: set[str]) -> bool:
 def _written(done: Answered, turn: Played, seeded: set[str]) -> bool:
     """Whether the row that the expected call leaves behind was seen in the turn: written in parts, or there already.
 
-    Or as the later requests of the turn leave it: whoever changes a row twice may do so at once.
+    Or as the later requests of the turn leave it: two changes of a row may be made at once.
     """
     shown = {row for _, result in done for row in _comparable(result.value, seeded)}
     left = [list(_comparable(value, seeded)) for value in _left_behind(turn)]
@@ -198,7 +198,7 @@ def _is_empty(value: Json) -> bool:
 
 
 def _tells(reads: Answered, turn: Played) -> bool:
-    """Whether reads tell, or let one count or add up, what an overview tells."""
+    """Whether reads show what an overview shows, or allow it to be counted or added up."""
     tool = turn.expected.tool
     if any(call.tool == tool and result.value == turn.reference_value for call, result in reads):
         return True

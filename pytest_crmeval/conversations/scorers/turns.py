@@ -79,7 +79,7 @@ class Played:
 
     @property
     def is_evident(self) -> bool:
-        """Whether a refusal can be told without the data: the tool's own description, or the clock, says no."""
+        """Whether a refusal follows without the data, from the tool's own description or the clock."""
         error = self.reference_result.error
         if error is None or error.kind != "invalid_argument":
             return False

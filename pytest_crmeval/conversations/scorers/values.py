@@ -14,7 +14,7 @@ from pytest_crmeval.domain.state import Row
 
 _NUMBERS = ("amount", "percent", "date", "email", "phone")
 _DESCRIBING = ("amount", "status", "date", "version", "prefix")
-"""Sorts of values by which quotes and contracts are told apart."""
+"""Kinds of values that distinguish quotes and contracts."""
 _NOW = re.compile(r"\b(?<!not )now(?:\s\w+){0,3}\s[$\u20ac\u00a3]?$", re.IGNORECASE)
 _NOW_AFTER = re.compile(r"\s(?!and\b)(?:\w+\s)?now\b", re.IGNORECASE)
 _FROM = re.compile(r"\b(?:from|was|were|previously|formerly)\s(?:\w+\s)?[$\u20ac\u00a3]?$", re.IGNORECASE)

@@ -20,7 +20,7 @@ _ALL = (NAMESPACES, LANDLOCK, SECCOMP)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """What a program has tried, and what came of it."""
+    """What a program has tried, and the result."""
 
     name: str
     possible: bool
@@ -73,7 +73,7 @@ def attempts(sandbox: LocalSandbox) -> Iterator[Attempt]:
 
 @contextmanager
 def _targets() -> Iterator[dict[str, object]]:
-    """Make what programs try to reach: files, a process and a server, all of our own."""
+    """Create the targets that programs try to reach: files, a process and a server of our own."""
     with ExitStack() as made:
         folder = Path(made.enter_context(tempfile.TemporaryDirectory(prefix="crmeval-try-", dir=Path.cwd())))
         folder.chmod(0o777)

@@ -17,7 +17,7 @@ Run = Callable[[Runnable, ProgramInput, Limits], Execution]
 _COMPILING = Limits(cpu_seconds=60.0, wall_seconds=240.0, memory_bytes=2 << 30, output_bytes=256 << 20)
 _RUNNING = Limits(cpu_seconds=10.0, wall_seconds=60.0, memory_bytes=512 << 20, output_bytes=1 << 16)
 _KEPT_BYTES = 64 << 20
-"""Of compiled programs that the next file may need as well: those of checkers, above all."""
+"""Maximum size of the compiled programs that are kept for the next file, mostly checkers."""
 
 _ELF_64_LITTLE = b"\x7fELF\x02\x01"
 _TABLE_AT, _ENTRY_SIZE_AT, _MEMORY_AT = 32, 54, 40
@@ -111,7 +111,7 @@ class Compiler:
             return self._run(compiling, ProgramInput(wanted=(tools.product,)), _COMPILING)
 
     def _keep(self, program: Program, compiled: Execution) -> None:
-        """Keep a compiled program, and let go of those that were used longest ago."""
+        """Keep a compiled program, and drop those that were used longest ago."""
         with self._lock:
             if program not in self._kept:
                 self._kept[program] = compiled

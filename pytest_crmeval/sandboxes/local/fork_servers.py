@@ -1,4 +1,4 @@
-"""A fork server, seen from outside: a process that was started, answers one request at a time, and can be lost."""
+"""The client of a fork server, which is a process that answers one request at a time and may be lost."""
 
 import json
 import marshal
@@ -16,12 +16,12 @@ from pytest_crmeval.sandboxes.local.machine import ENVIRONMENT, interpreter
 _START = str(Path(__file__).parent / "inside" / "start.py")
 _START_SECONDS = 120.0
 _GRACE_SECONDS = 120.0
-"""How much longer than the isolation clock's limit an answer may take, on a machine that has much to do."""
+"""Seconds that an answer may take beyond the limit of the run, on a busy machine."""
 _STOP_SECONDS = 30.0
 
 
 class Unavailable(Exception):  # noqa: N818 (the next level is tried)
-    """A level can't be had on this machine."""
+    """A level is not available on this machine."""
 
 
 class ForkServerLost(Exception):  # noqa: N818 (another fork server is tried)

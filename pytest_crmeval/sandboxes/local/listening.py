@@ -1,4 +1,4 @@
-"""stderr is read while a program runs, and only its beginning and its end are kept: it can't fill anything."""
+"""stderr is read while a program runs, and only its beginning and end are kept, so that it can't fill the memory."""
 
 import os
 import select

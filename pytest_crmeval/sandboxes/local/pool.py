@@ -37,7 +37,7 @@ class Pool:
         raise SandboxError(f"the process of the sandbox was lost {_ATTEMPTS} times in one run: {'; '.join(losses)}")
 
     def _lend(self, use: Callable[[ForkServerProcess], Used]) -> Used:
-        """Use a fork server, and give it back if nothing has happened to it."""
+        """Use a fork server, and return it to the pool unless it was lost."""
         with self._free, slots.slot(self._place):
             fork_server = self._taken()
             try:

@@ -1,4 +1,4 @@
-"""Which level this machine allows: the strongest that can be entered and that then holds when it is tried."""
+"""The level of this machine: the strongest that can be entered and that programs then fail to escape from."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -55,7 +55,7 @@ class FoundLevel:
 
     level: str
     lacking: Mapping[str, str] = field(default_factory=dict)
-    """Stronger level -> what stands against it."""
+    """Stronger level -> why it is not available."""
 
     def shown(self) -> str:
         """Return the level as the header of a run shows it."""
@@ -79,7 +79,7 @@ _WEAKNESSES = {
 def strongest(
     asked: str, start: Callable[[str], ForkServerProcess], *, unsafe: bool
 ) -> tuple[FoundLevel, ForkServerProcess]:
-    """Return the strongest level that can be had, or the one that was asked for, with a fork server of it."""
+    """Return the strongest available level, or the requested one, with a fork server of it."""
     lacking: dict[str, str] = {}
     for level in _allowed(asked, unsafe=unsafe):
         for _ in range(_ATTEMPTS):
@@ -118,7 +118,7 @@ def _refusal(asked: str, reasons: str) -> str:
 
 
 def _try(fork_server: ForkServerProcess, level: str) -> None:
-    """Really try what a level is there to prevent."""
+    """Run a program that tries what the level must prevent."""
     with opened("probe", _PROBE) as program:
         ended = run(
             lambda use: use(fork_server),

@@ -1,4 +1,4 @@
-"""One run: what is fed goes into files in memory, what comes out is read from them."""
+"""One run: inputs are written to files in memory, and outputs are read from files in memory."""
 
 import fcntl
 import os
@@ -120,7 +120,7 @@ def _in_memory(name: str, content: bytes = b"") -> int:
 
 @contextmanager
 def opened(name: str, content: bytes) -> Iterator[int]:
-    """Hold a file in memory open that may be executed, and that can't be changed any more."""
+    """Keep an executable, sealed file in memory open."""
     descriptor = _executable(name)
     try:
         fcntl.fcntl(_filled(descriptor, content), fcntl.F_ADD_SEALS, _SEALS)

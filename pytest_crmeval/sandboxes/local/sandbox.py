@@ -1,4 +1,4 @@
-"""The sandbox that needs nothing installed: as strong as this machine allows, and warm."""
+"""The local sandbox: it needs nothing installed, and isolates as strongly as this machine allows."""
 
 import os
 import platform
@@ -28,7 +28,7 @@ _NO_FILES = (
 _LEAST_MEMORY = 20 << 20
 """A process has about 9 MB before it becomes the program; no program could stay below a smaller limit."""
 _FORMAT = 3
-"""Goes up with every change that could change a verdict."""
+"""Incremented with every change that could change a verdict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

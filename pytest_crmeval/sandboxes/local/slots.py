@@ -42,7 +42,7 @@ def slot(folder: Path) -> Iterator[None]:
 
 
 def _next_in_line(folder: Path) -> int:
-    """Wait in line: only its head looks again and again, all others sleep until they are its head."""
+    """Wait in line: only the first in line polls; the others sleep until they are first."""
     line = _opened(f"{folder}/line")
     try:
         fcntl.flock(line, fcntl.LOCK_EX)

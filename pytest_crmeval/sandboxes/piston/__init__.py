@@ -54,7 +54,7 @@ class PistonSandbox:
 
     @property
     def identity(self) -> str:
-        """What a verdict depends on: the versions, not who runs them."""
+        """What a verdict depends on: the versions, not the servers."""
         return f"piston: {self._languages()}"
 
     @property
@@ -104,7 +104,7 @@ class PistonSandbox:
         self._client.close()
 
     def _confirmed_refusal(self, program: Program) -> Execution | None:
-        """Return how the compiler refuses a program, if it does so twice; None if it takes it."""
+        """Return how the compiler rejects a program, if it does so twice; None if it accepts the program."""
         refused, first = self._client.wherever(partial(self._refusal, program))
         if refused is None:
             return None
@@ -118,7 +118,7 @@ class PistonSandbox:
     def _refusal(
         self, program: Program, unable: Collection[str], *, elsewhere_than: str = ""
     ) -> tuple[Execution | None, str]:
-        """Return how the compiler refuses a program, None if it takes it; and the address of the server."""
+        """Return how the compiler rejects a program, or None if it accepts it; and the address of the server."""
         ran, terms = self._client.run(requests.compiling(program), unable, elsewhere_than=elsewhere_than)
         stage = ran.compile
         is_refused = ran.refused and stage is not None
@@ -172,7 +172,7 @@ class _Prepared:
         return framed_execution(ran, frame_of(ran.run, request.mark, len(feed.wanted)), tuple(feed.wanted), terms)
 
     def _asked(self, request: requests.Request, unable: Collection[str]) -> tuple[Ran, Terms]:
-        """Have a server run something, another one than the one before."""
+        """Run something on another server than the last one."""
         before = self._latest.addresses[-1] if self._latest.addresses else ""
         ran, terms = self._client.run(request, unable, elsewhere_than=before)
         self._latest.addresses.append(terms.address)

@@ -1,4 +1,4 @@
-"""Where the servers are, as a user writes it."""
+"""The addresses of servers, as a user writes them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Address:
     in_flight: int = IN_FLIGHT
 
     def __str__(self) -> str:
-        """Tell it as it would be written."""
+        """Return the address as it would be written."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.scheme}://{host}:{self.port}{self.base}"
 

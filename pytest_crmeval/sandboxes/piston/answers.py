@@ -1,4 +1,4 @@
-"""What a Piston server answers, read strictly: what can't be understood is the server's trouble, not the program's."""
+"""The answers of a Piston server, read strictly: an unexpected answer is the server's failure, not the program's."""
 
 import json
 import re
@@ -25,12 +25,12 @@ _SHOWN = 300
 
 
 class TroubleError(Exception):
-    """A server's own trouble: another one, or another time, may help."""
+    """A failure of the server: another server, or another attempt, may help."""
 
     def __init__(self, reason: str, *, sick: bool = False) -> None:
         super().__init__(reason)
         self.sick = sick
-        """Whether the next request would not fare better."""
+        """Whether the next request to this server would fail as well."""
 
 
 class ExceededError(Exception):
@@ -74,7 +74,7 @@ class Stage:
 
     @property
     def starved(self) -> bool:
-        """Whether it failed for want of processes, memory or space: the server's fault, or the program's own."""
+        """Whether it failed for lack of processes, memory or space: the fault of the server, or of the program."""
         return self.failed and any(words in self.stderr for words in _EXHAUSTED)
 
 
@@ -85,7 +85,7 @@ class Ran:
     run: Stage
     compile: Stage | None = None
     seconds: float = 0.0
-    """As we have measured them, the way and the server's queue included."""
+    """Seconds as we measured them, including the network and the server's queue."""
 
     @property
     def refused(self) -> bool:

@@ -1,4 +1,4 @@
-"""Asks the servers for runs, again where their own trouble was in the way."""
+"""Requests runs from the servers, and repeats requests that a server failed to handle."""
 
 import logging
 import math
@@ -25,7 +25,7 @@ _Done = TypeVar("_Done")
 
 
 class StarvedError(TroubleError):
-    """A run failed for want of processes or memory; whether the server had none, another run will show."""
+    """A run failed for lack of processes or memory; another run shows whether the server has none left."""
 
     def __init__(self, ran: Ran, terms: Terms) -> None:
         super().__init__("it had no resources left for a program")
@@ -34,7 +34,7 @@ class StarvedError(TroubleError):
 
 
 class Client:
-    """Runs programs on whichever server is free and well."""
+    """Runs programs on any server that is free and healthy."""
 
     def __init__(self, endpoints: Sequence[Endpoint], patience: Patience) -> None:
         self._patience = patience
@@ -53,7 +53,7 @@ class Client:
         return {language: version for (language, asked), version in self._agreed.items() if not asked and version}
 
     def begin(self) -> None:
-        """Look at the servers; SandboxError if none is there."""
+        """Check the servers; SandboxError if none is available."""
         self._pool.look_at_all()
         healthy = self._pool.healthy
         for endpoint in self._pool.endpoints:
@@ -63,7 +63,7 @@ class Client:
             self._agree(language, "", [endpoint.versions for endpoint in healthy])
 
     def missing(self, language: Language, version: str) -> str:
-        """Return why a language can't be run; nothing if it was seen to run on every server that is well."""
+        """Return why a language can't be run; empty if a small program has run on every healthy server."""
         healthy = self._pool.healthy
         if not self._agree(language, version, [endpoint.versions for endpoint in healthy]):
             return lacking(language, version, {str(each.address): each.versions for each in healthy})
@@ -79,7 +79,7 @@ class Client:
         return self._agreed.setdefault((language, asked), agreed(language, asked, servers))
 
     def wherever(self, work: Callable[[Collection[str]], _Done]) -> _Done:
-        """Do something that a server's limits may be too low for, and do it elsewhere then, if there is an elsewhere.
+        """Do something for which a server's limits may be too low; if they are, use another server, if there is one.
 
         ``work`` gets the addresses of the servers that can't run it.
         """
@@ -94,13 +94,13 @@ class Client:
                     raise
 
     def distrust(self, address: str, reason: str) -> None:
-        """Use a server no more, until it was looked at again, and remember that its results can't be trusted."""
+        """Stop using a server until it was checked again, and remember that its results can't be trusted."""
         self.distrusted[address] = reason
         self._pool.distrust(address, reason)
         self._note(f"Piston server {address}: {reason}")
 
     def run(self, request: Request, refused: Collection[str] = (), *, elsewhere_than: str = "") -> tuple[Ran, Terms]:
-        """Have something run, on another server than ``elsewhere_than`` or later; SandboxError if it can't be done."""
+        """Run something, on another server than ``elsewhere_than`` or later; SandboxError if that is impossible."""
         troubles: list[TroubleError] = []
         reasons: dict[str, None] = {}
         last = next((each for each in self._pool.endpoints if str(each.address) == elsewhere_than), None)
@@ -124,7 +124,7 @@ class Client:
         )
 
     def _starving(self, request: Request) -> tuple[Ran, Terms] | None:
-        """Find out whether a program takes all that there is: it fails again where a small one has just run."""
+        """Find out whether a program uses up all resources: it fails again where a small one has just run."""
         with self._pool.lent() as endpoint:
             if not self._is_well(endpoint, request.named):
                 return None
@@ -136,7 +136,7 @@ class Client:
                 return None
 
     def close(self) -> None:
-        """Let go of the servers."""
+        """Close the connections to the servers."""
         self._pool.close()
 
     def _tried(self, endpoint: Endpoint, request: Request) -> tuple[Ran, Terms]:
@@ -186,7 +186,7 @@ class Client:
             raise
 
     def _look(self, endpoint: Endpoint) -> None:
-        """See whether a server is there, and still has what the others have."""
+        """Check whether a server is available, and still has the languages of the others."""
         found = versions(answers.runtimes(_asked(endpoint, "/runtimes", None, _LOOK_SECONDS)))
         agreed_on = [(language, version) for (language, _), version in self._agreed.items() if version]
         gone = [(language, version) for language, version in agreed_on if version not in found.get(language, ())]
@@ -197,7 +197,7 @@ class Client:
         endpoint.maxima = {}  # it may have been started anew, with others
 
     def _prove(self, endpoint: Endpoint, named: Named) -> dict[str, int]:
-        """See a language run on a server, once; return what it grants at most."""
+        """Check once that a language runs on a server; return the maximum limits there."""
         with endpoint.proving:
             known = endpoint.maxima
             if named not in known:

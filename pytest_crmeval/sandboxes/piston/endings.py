@@ -16,7 +16,7 @@ _SHELL = 128
 _SIGNALS = {number: name_of(number) for number in range(1, HIGHEST + 1)}
 _HARDLY = 0.1
 _NEARLY = 0.95
-"""Of the memory limit: who is killed there was killed for it."""
+"""Share of the memory limit: a program that is killed above it was killed for its memory."""
 _NO_MEMORY = re.compile(r"^MemoryError\b|instance of 'std::bad_alloc'", re.MULTILINE)
 _BROKEN_COMPILER = re.compile(
     r"^[^\s|][^|\n]*(?:internal compiler error|Killed signal terminated program|cannot execute|"
@@ -25,11 +25,11 @@ _BROKEN_COMPILER = re.compile(
 )
 """What compilers say when they could not do their work, which is not an error of the program."""
 _REPLACED = "\ufffd"
-"""What a server puts in the place of bytes that are no text, or that it has cut in two."""
+"""What a server inserts for bytes that are not text, or that it has cut in two."""
 
 
 class UnseenError(Exception):
-    """The server has ended the program, or changed its output, for what only a frame can bring back."""
+    """The server has ended the program or changed its output, so that only a framed run can show the result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ class Terms:
 
 
 def execution(ran: Ran, terms: Terms) -> Execution:
-    """Tell how a run ended whose output came as the server brings it; UnseenError if that can't be known so."""
+    """Return how a run without a frame ended; UnseenError if the answer does not show it."""
     stage = ran.run
     if stage.status in {"OL", "EL"} or _REPLACED in stage.stdout:
         raise UnseenError
@@ -108,7 +108,7 @@ def framed_execution(ran: Ran, frame: Frame | None, names: tuple[str, ...], term
 
 
 def refusal(stage: Stage, granted: Mapping[str, int], address: str) -> Execution:
-    """Tell how the compiler refused a program; SandboxError if it had no chance to."""
+    """Return how the compiler rejected a program; SandboxError if it did not get that far."""
     if stage.status in {"OL", "EL"}:
         raise TooLowError(
             f"the compiler's messages are longer than the Piston server {address} allows; start it with a higher "
@@ -252,7 +252,7 @@ def _waited_out(ran: Ran, terms: Terms) -> bool:
 
 
 def only_waited(ran: Ran, granted: Mapping[str, int]) -> bool:
-    """Whether a run was ended by the wall clock, and had hardly any CPU time: it slept, or the server did."""
+    """Whether a run reached the wall time limit with hardly any CPU time: the program slept, or the server was busy."""
     stage = ran.run
     is_late = stage.status == "TO" and "wall" in stage.message
     return is_late and (stage.cpu_seconds or 0.0) * 1000 < _HARDLY * granted["run_timeout"]

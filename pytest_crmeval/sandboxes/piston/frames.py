@@ -1,4 +1,4 @@
-"""Output that was brought back in a frame: how the program ended, how much it wrote, and all that it wrote."""
+"""Output in a frame, which the runner prints: how the program ended, and everything that it wrote."""
 
 import base64
 import re
@@ -52,7 +52,7 @@ def frame_of(stage: Stage, mark: str, wanted: int) -> Frame | None:
 
 
 def _numbers(line: str, count: int) -> list[int]:
-    """Read the numbers, without that of the sizes, which is known."""
+    """Read the numbers, without the number of sizes, which is known."""
     numbers = [int(word) for word in line.split()] if _NUMBERS.fullmatch(line) else []
     if len(numbers) != _HEAD + count or numbers[_HEAD - 1] != count:
         raise _spoiled(f"it begins with {cut(line, 100)!r}")

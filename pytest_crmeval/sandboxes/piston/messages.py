@@ -1,4 +1,4 @@
-"""What was said on stderr: as much as is kept of it, and as the program alone would have had it said."""
+"""Messages on stderr: shortened, and as they would be without the runner."""
 
 import re
 
@@ -20,6 +20,6 @@ def last(said: str) -> bytes:
 
 
 def compilers(said: str) -> bytes:
-    """Return what a compiler says about a program that is called main.cpp, and stands behind nothing."""
+    """Return the compiler's messages as if the program were compiled alone, as main.cpp."""
     alone = _CHAINED.sub(":", _INCLUDED.sub("", said))
     return _NAMES.sub("main.cpp", alone).encode("utf-8", "surrogatepass")[:_FIRST]

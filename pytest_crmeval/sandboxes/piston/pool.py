@@ -1,4 +1,4 @@
-"""Several servers as one: who is asked next, who is sick, and who may come back."""
+"""A pool of servers: which one is used next, which ones have failed, and when those are used again."""
 
 import random
 import threading
@@ -18,7 +18,7 @@ Named = tuple[Language, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How long trouble is borne."""
+    """How often and how long failures are retried."""
 
     attempts: int = 6
     """At one run."""
@@ -66,7 +66,7 @@ class Endpoint:
 
 
 class Pool:
-    """Lends servers to those who have something to run: the least busy first, the sick ones not at all."""
+    """Lends servers for runs: the least busy first, and none that has failed."""
 
     def __init__(self, endpoints: Sequence[Endpoint], patience: Patience, look: Callable[[Endpoint], None]) -> None:
         self.endpoints = endpoints

@@ -11,7 +11,7 @@ from pytest_crmeval.sandboxes.piston.frames import frame_of
 from pytest_crmeval.sandboxes.piston.requests import Request, clamped, framed, plain
 
 OUTPUT = 16_384
-"""Bytes of output that a server must bring back, or it is of no use."""
+"""Bytes of output that a server must at least return."""
 _LEAST = {"run_timeout": 1000, "run_cpu_time": 1000, "run_memory_limit": 64_000_000}
 _SETTINGS = {
     "run_timeout": "PISTON_RUN_TIMEOUT",
@@ -93,7 +93,7 @@ Ask = Callable[[Request, Mapping[str, int]], Ran]
 
 
 def proved(language: Language, version: str, address: str, ask: Ask) -> tuple[dict[str, int], Ran]:
-    """Return what a server grants at most, and its answer to a small program.
+    """Return the maximum limits of a server, and its answer to a small program.
 
     SandboxError if it grants too little, or the language, or this version of it, does not work there.
     """

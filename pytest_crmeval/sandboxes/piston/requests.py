@@ -1,4 +1,4 @@
-"""What is asked of a server: a program with what it is fed, and how far it may go."""
+"""Requests to a server: a program, its input, and its limits."""
 
 import base64
 import json
@@ -112,7 +112,7 @@ def framed(program: Program, feed: ProgramInput, limits: Limits) -> Request:
 
 
 def compiling(program: Program) -> Request:
-    """Ask only whether the compiler takes it: the program ends before it begins."""
+    """Return the request that only compiles a program: the program ends before its first statement."""
     limits = Limits(cpu_seconds=1, wall_seconds=2, memory_bytes=1 << 28, output_bytes=_NOTHING)
     return Request(program=program, feed=ProgramInput(), limits=limits, compile_only=True)
 

@@ -1,1 +1,1 @@
-"""What runs on the other side of the isolation: started by path, with the standard library and nothing else."""
+"""The code that runs inside the isolation: started by path, with only the standard library."""

@@ -124,7 +124,7 @@ BY_ARGUMENTS = frozenset(
     {"clone", "execveat", "kill", "tgkill", "socketpair", "prlimit64", "ioctl", "fcntl", "open", "openat"}
 )
 NOT_THERE = frozenset({"clone3", "openat2"})
-"""Their arguments are in memory, where no filter can read them; everybody has a second way."""
+"""Their arguments are in memory, where no filter can read them; all programs have another way to do the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The fork server: it is isolated once, has its template forked for every run, watches the run, and clears up."""
+"""The fork server: it is isolated once, has its template forked for every run, watches the run, and cleans up."""
 
 import json
 import marshal
@@ -59,7 +59,7 @@ class ForkServer:
     isolation: Isolation
     template: TemplateProcess
     report: int
-    """Where a run reports what keeps it from its program; reading does not wait."""
+    """Where a run reports why its program can't be started; reading does not block."""
 
     def serve(self) -> None:
         """Run what is requested, until the client is gone."""
@@ -232,7 +232,7 @@ def _kill(child: int) -> None:
 
 
 def _too_large(child: int, request: RunRequest) -> str:
-    """Return the limit that a runtime has broken; addresses do not limit it, what it uses must be looked at."""
+    """Return the limit that a runtime has exceeded; its address space is not limited, so its use is checked."""
     if request.kind != RUNTIME:
         return ""
     try:
@@ -253,7 +253,7 @@ def _cpu_seconds(child: int) -> float:
 
 
 def _queued_seconds(child: int) -> float:
-    """Return how long a program has waited for a core that others had, where that can be seen: it is not to blame."""
+    """Return how long a program has waited for a core that others used, if that is known; this time does not count."""
     threads = f"/proc/{child}/task"
     try:
         # Of all threads the one that has waited longest: a program can't gain time by having many.

@@ -81,7 +81,7 @@ def set_host_name(name: str) -> None:
 
 
 def adopt_orphans() -> None:
-    """Become the parent of whatever loses its own below this process."""
+    """Become the parent of orphaned descendants of this process."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
@@ -96,7 +96,7 @@ def gain_nothing() -> None:
 
 
 def drop_capabilities() -> None:
-    """Let go of all that root, or the first process of a user namespace, may do."""
+    """Drop all capabilities of root, or of the first process of a user namespace."""
     for number in range(_CAPABILITIES):
         _libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0)  # beyond the last one, or without the right: nothing to drop
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)

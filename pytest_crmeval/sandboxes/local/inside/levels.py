@@ -1,4 +1,4 @@
-"""How a fork server is isolated: as strongly as it is asked to be, or not at all and the reason why."""
+"""The isolation of a fork server: as strong as requested, or an error with the reason."""
 
 import os
 import resource
@@ -32,7 +32,7 @@ _PROCESSES_OF_OTHERS = 1_024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IsolationRequest:
-    """What a fork server is asked to be."""
+    """The requested isolation of a fork server."""
 
     level: str
     view: Sequence[str]
@@ -58,7 +58,7 @@ class OuterFolders:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Isolation:
-    """What a fork server stands on, once it has been entered."""
+    """The environment of an isolated fork server."""
 
     box: str
     """Where programs run."""
@@ -136,7 +136,7 @@ def _enter_namespaces(isolation_request: IsolationRequest, uid: int, gid: int) -
 
 
 def _own_user_namespace(outside: int, uid: int, gid: int) -> None:
-    """Forget that there is a root; where users may have no namespace, all rights are gone already."""
+    """Drop the rights of root; without user namespaces, they are already dropped."""
     try:
         kernel.unshare(kernel.CLONE_NEWUSER)
     except OSError:

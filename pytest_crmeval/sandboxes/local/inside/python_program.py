@@ -18,7 +18,7 @@ NAME = "main.py"
 _FLUSH_FAILED = 120
 _TOO_LARGE = 2**63
 _end = os._exit
-"""By a name of ours: a program may put something else in its place."""
+"""Kept under a name of our own, because a program may replace it."""
 _OURS = "pytest_crmeval"
 _CALLS = 4
 """Calls between the one of ``make_ready`` and the program: into the fork, ``run``, ``_played`` and ``exec``."""

@@ -1,4 +1,4 @@
-"""The template, as its fork server sees it: a process that is started, and forks when it is asked to."""
+"""The client of a template, which is a process that forks on request."""
 
 import marshal
 import os
@@ -55,7 +55,7 @@ class TemplateProcess:
             raise TemplateLost from error
 
     def begun(self) -> int:
-        """Return the pid of the program, once for each; 0 if the template has not got so far."""
+        """Return the pid of the program, once per program; 0 if the template has not forked yet."""
         try:
             return int.from_bytes(os.read(self._pids, PID_BYTES), "little")
         except BlockingIOError:

@@ -1,1 +1,1 @@
-"""What is sent along with a program: it feeds the program, and brings back what a server would not."""
+"""The runner that is sent along with a program: it provides the input, and returns output that a server would lose."""
