@@ -86,9 +86,9 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Refuse an agent or a judge that can't be had before anything is started for it."""
+    """Refuse an agent, a judge or a simulated user that can't be had before anything is started for it."""
     options = options_of(session.config)
-    if options.judge or any(options.spec(name) != "oracle" for name in options.agents):
+    if options.judge or options.user or any(options.spec(name) != "oracle" for name in options.agents):
         from pytest_crmeval.collect.context import check_subjects
         from pytest_crmeval.controller.redaction import keep_secrets
 

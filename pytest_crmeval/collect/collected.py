@@ -149,7 +149,7 @@ def _lacking(case: CaseItem, options: Options) -> str:
     param = case.param
     if why := refusal(param.spec, param.kind.marker):
         return why
-    if not (param.ref.judged or param.ref.confidential):
+    if not (param.ref.judged or param.ref.simulated or param.ref.confidential):
         return ""
     found = fixtures_of(case.item)
     scorers = found[1].get("scorers", ()) if found else ()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
+from pytest_crmeval.agents import CONTROLS
 from pytest_crmeval.options.once import once
 from pytest_crmeval.options.reading import options_of
 from pytest_crmeval.options.values import Options
@@ -55,6 +56,8 @@ def lacking(ref: "Ref", spec: str, options: Options, *, needs_judge: bool = True
     """Return what is lacking for an agent to play a case in this run; nothing if it can."""
     if needs_judge and ref.judged and not options.judge and spec not in {"oracle", "mute"}:
         return "only a judge can grade the answer; add --crmeval-judge SPEC"
+    if ref.simulated and not options.user and spec not in CONTROLS:
+        return "its user is simulated; add --crmeval-user SPEC"
     if ref.confidential and (options.record or options.replay) and (asks_models(spec) or options.judge):
         return "the suite is confidential, and cassettes are plain text"
     return ""

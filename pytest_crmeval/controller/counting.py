@@ -3,6 +3,7 @@
 from functools import lru_cache
 
 from pytest_crmeval.domain.trial import PlannedCase, Trial
+from pytest_crmeval.domain.usage import total
 from pytest_crmeval.journal.progress import CountedTrial, Group, ProgressCounter
 from pytest_crmeval.journal.reader import RunRecord
 
@@ -34,7 +35,7 @@ def outcome_of(trial: Trial) -> CountedTrial:
         verdict=trial.verdict.value,
         seconds=trial.whole_seconds,
         bill=trial.bill,
-        judge=trial.judgement.bill if trial.judgement else None,
+        judge=total([trial.judgement.bill if trial.judgement else None, trial.simulator]),
         unit=trial.unit,
         samples=trial.solutions.samples if trial.solutions else None,
     )

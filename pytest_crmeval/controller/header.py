@@ -48,10 +48,12 @@ def announcement(  # noqa: PLR0913 (a line each)
     yield f"crmeval server: {server}"
     if ahead:
         yield f"crmeval ahead:  {ahead}"
-    named = [model for name in (*options.agents, options.judge) for model in models_in(options.spec(name))]
+    named = [
+        model for name in (*options.agents, options.judge, options.user) for model in models_in(options.spec(name))
+    ]
     specs = [options.spec(name).partition("?")[0] for name in named]
-    if options.judge:
-        yield f"crmeval judge:  {_named(options.judge, options.spec(options.judge))}"
+    others = {"user:": options.user, "judge:": options.judge}
+    yield from (f"crmeval {who:<7} {_named(name, options.spec(name))}" for who, name in others.items() if name)
     if has_crm and (judge := judge_of(context)):
         yield f"crmeval judge:  {_trust(judge.agreement, options.spec(options.judge))}"
     if options.rates and any(map(is_model, specs)):

@@ -54,6 +54,7 @@ def part_of(config: pytest.Config, server: str, dealt: JsonObject, left_out: Lef
         **_given(
             trials=options.trials if options.trials > 1 else None,
             judge=options.judge,
+            user=options.user,
             budget=options.budget,
             record=str(options.record or ""),
             replay=str(options.replay or ""),
@@ -99,6 +100,11 @@ def check_rules(parts: Sequence[JsonObject], options: Options, dealt: JsonObject
             raise pytest.UsageError(
                 f"{begun} {_judged(part.get('judge'))}, so it can't be resumed {_judged(options.judge)}; "
                 "use the same --crmeval-judge, or another --crmeval-run"
+            )
+        if part.get("user", "") != options.user:
+            raise pytest.UsageError(
+                f"{begun} with the simulated user {part.get('user') or 'none'!r}, so it can't be resumed with "
+                f"{options.user or 'none'!r}; use the same --crmeval-user, or another --crmeval-run"
             )
         if options.learning_from and part.get("learning_from", "") != options.learning_from:
             raise pytest.UsageError(

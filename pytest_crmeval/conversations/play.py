@@ -63,7 +63,7 @@ def play(  # noqa: PLR0913 (three are optional)
     shown: list[Message] = []
     exchanges: list[Exchange] = []
     outputs: dict[int, Fields] = {}
-    with _answering(agent, crm, max_steps) as answer:
+    with answering(agent, crm, max_steps) as answer:
         for number, turn in enumerate(conversation.turns, start=1):
             start = len(messages)
             messages.append(user_says(str(resolve(turn.utterance, outputs))))
@@ -77,7 +77,7 @@ def play(  # noqa: PLR0913 (three are optional)
 
 
 @contextmanager
-def _answering(agent: Agent, crm: Crm, max_steps: int) -> Iterator[Answering]:
+def answering(agent: Agent, crm: Crm, max_steps: int) -> Iterator[Answering]:
     """Yield how the agent answers: with calls that are made for it, or with those that it makes itself."""
     if uses_tool_server(agent):
         with answering_itself(agent, crm, max_steps) as answer:

@@ -32,6 +32,15 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedUser:
+    """A user that is played by a model: what it wants, what it knows, and how it talks."""
+
+    goal: str
+    facts: Sequence[str] = ()
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
     """A multi-turn dialogue with the rows that the CRM starts with."""
 
@@ -52,5 +61,7 @@ class Conversation:
     """The chain that the conversation belongs to, perhaps with others; empty if it belongs to none."""
     expected_state: Mapping[str, Sequence[Mapping[str, Json]]] = field(default_factory=dict)
     """Entity -> its exact rows at the end, in the given columns; other tables must match the reference."""
+    user: SimulatedUser | None = None
+    """If there is one, the turns are only the answer key, and the dialogue takes its own course."""
     defects: Sequence[str] = ()
     """Why the case is impossible to pass; empty if it is possible."""

@@ -121,6 +121,7 @@ def _lines(message: Message, pen: Pen) -> Iterator[str]:
     if message.text or message.speaker == "user":
         colours = [Colour.CYAN] if message.speaker == "user" else []
         first, *rest = redacted(message.text).splitlines() or [""]  # before lines are dropped: a key may span several
+        first = f"({message.model}) {first}" if message.model else first
         yield f"    {message.speaker:<6} {pen(_short(first, SPEECH), *colours)}"
         yield from (f"    {'':<6} {pen(_short(line, SPEECH), *colours)}" for line in rest)
     elif message.thoughts and not message.calls:

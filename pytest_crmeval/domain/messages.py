@@ -86,6 +86,8 @@ class Message:
     results: Sequence[ToolResult] = ()
     thoughts: str = ""
     """The agent's thoughts, for readers of the transcript; messages sent to an agent have none."""
+    model: str = ""
+    """The model that wrote a user's message; empty if the case has it. Messages sent to an agent don't say."""
 
 
 def user_says(text: str) -> Message:
@@ -114,7 +116,7 @@ def crm_says(results: Sequence[ToolResult]) -> Message:
 
 def shown_to_agent(message: Message) -> Message:
     """Return a copy of a message without thoughts, as it is sent to an agent."""
-    return copy_of(replace(message, thoughts="") if message.thoughts else message)
+    return copy_of(replace(message, thoughts="", model="") if message.thoughts or message.model else message)
 
 
 def copy_of(message: Message) -> Message:

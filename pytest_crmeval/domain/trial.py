@@ -129,6 +129,8 @@ class Trial(Record, frozen=True, kw_only=True):
     """The results of a solution file; None for other cases."""
     bill: Bill | None = None
     """Usage and cost of the subject; None if it called no model through us."""
+    simulator: Bill | None = None
+    """Usage and cost of the simulated user; None if there is none. It is not part of the subject's bill."""
     roles: Mapping[str, Bill] = _NOTHING
     """Usage and cost by role, if the subject consists of several models; they add up to the bill."""
     learning: Lesson | None = None
@@ -163,6 +165,8 @@ class Trial(Record, frozen=True, kw_only=True):
             force_setattr(self, name, value)
         if self.bill:
             force_setattr(self, "bill", self.bill.rounded())
+        if self.simulator:
+            force_setattr(self, "simulator", self.simulator.rounded())
         if self.notes:
             force_setattr(self, "notes", tuple(map(printable, self.notes)))
 

@@ -87,6 +87,7 @@ def written(message: Message) -> JsonObject:
     """Return a message as JSON, without empty fields and too deeply nested values."""
     return {
         "speaker": message.speaker,
+        **({"model": message.model} if message.model else {}),
         **({"thoughts": message.thoughts} if message.thoughts else {}),
         **({"text": message.text} if message.text else {}),
         **({"calls": [written_call(call) for call in message.calls]} if message.calls else {}),
@@ -124,6 +125,7 @@ def read_message(record: Mapping[str, Any]) -> Message:
         calls=tuple(map(_read_call, record.get("calls", ()))),
         results=tuple(map(_read_result, record.get("results", ()))),
         thoughts=text_of(record.get("thoughts", "")),
+        model=text_of(record.get("model", "")),
     )
 
 

@@ -15,7 +15,7 @@ from pytest_crmeval.domain.file_outcome import FileOutcome
 from pytest_crmeval.domain.interval import unit_of
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.score import Verdict
-from pytest_crmeval.domain.usage import Bill
+from pytest_crmeval.domain.usage import Bill, total
 from pytest_crmeval.journal.gc_pause import gc_paused
 from pytest_crmeval.journal.progress import CountedTrial, ProgressCounter
 from pytest_crmeval.journal.shard import is_merged, missing_shards, shard_of
@@ -86,6 +86,7 @@ class RecordedTrial(msgspec.Struct, frozen=True, kw_only=True):
     answer: _Any | None = None
     solutions: FileOutcome | None = None
     bill: Bill | None = None
+    simulator: Bill | None = None
     roles: dict[str, Bill] = {}
     learning: _Learnt | None = None
     learning_seconds: float = 0.0
@@ -165,8 +166,8 @@ class RunRecord:
 
 
 def spent_on(trial: "Trial") -> float:
-    """Return the cost of a trial and its judge in dollars; replayed calls cost nothing."""
-    bills = (trial.bill, trial.judgement.bill if trial.judgement else None)
+    """Return the cost of a trial, its judge and its simulated user in dollars; replayed calls cost nothing."""
+    bills = (trial.bill, trial.simulator, trial.judgement.bill if trial.judgement else None)
     return sum(bill.spent for bill in bills if bill)
 
 
@@ -271,7 +272,7 @@ def counted_trial(trial: RecordedTrial) -> CountedTrial:
         verdict=trial.verdict,
         seconds=trial.seconds + trial.learning_seconds,
         bill=trial.bill,
-        judge=trial.judge_bill,
+        judge=total([trial.judge_bill, trial.simulator]),
         unit=unit_of(trial.case, trial.labels.chain),
         samples=trial.solutions.samples if trial.solutions else None,
     )

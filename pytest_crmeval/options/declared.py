@@ -57,6 +57,7 @@ OPTIONS: Mapping[str, Mapping[str, Arguments]] = {
         "--crmeval-scorer": _many("NAME", "scorer: state, calls, reply or clbench"),
         "--crmeval-invalid": _choice(("report", "play"), "report unpassable cases (default) or play them"),
         "--crmeval-judge": _one("SPEC", "model that checks statements and grades answers"),
+        "--crmeval-user": _one("SPEC", "model that plays the users of cases with a goal"),
         "--crmeval-inflight": _one("K", "cases in flight per worker (default with models: 8)"),
         "--crmeval-learning-from": _one("RUN", "start learning agents with the playbook of this run"),
         "--crmeval-sandbox": _one("WHERE", "where programs run: local or http://host:2000"),

@@ -75,6 +75,7 @@ def _read(config: pytest.Config, given: Given, run: str | None, reports: Path) -
         server_wait=given.setting("server_wait", whole(1)),
         inflight=given.either("inflight", whole(1, MOST_INFLIGHT)),
         judge=given.option("--crmeval-judge") or "",
+        user=given.option("--crmeval-user") or "",
         budget=given.parsed("--crmeval-budget", dollars),
         learning_from=given.option("--crmeval-learning-from") or "",
         estimate=bool(given.option("--crmeval-estimate")),

@@ -130,6 +130,8 @@ class Options:
     """Cases that a worker plays at the same time; None: the default."""
     judge: str
     """Spec of the judge; empty if there is none."""
+    user: str
+    """Spec of the model that plays simulated users; empty if there is none."""
     budget: float | None
     """US dollars."""
     learning_from: str

@@ -1,26 +1,33 @@
 """Evaluates a conversation: from the dataset to its trial."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from pytest_crmeval.agents import CONTROLS
+from pytest_crmeval.agents.calling import AgentError
 from pytest_crmeval.conversations.consistency import inconsistencies
 from pytest_crmeval.conversations.judge.verdict import asks_judge, judged_scores, judged_turns
 from pytest_crmeval.conversations.oracle import Oracle
 from pytest_crmeval.conversations.play import observe, play_reference
 from pytest_crmeval.conversations.scorers.outcomes import outcomes_of
-from pytest_crmeval.domain.conversation import Conversation
+from pytest_crmeval.conversations.scorers.simulated import SIMULATED
+from pytest_crmeval.conversations.simulated_user import UserDeviatedError, observe_simulated, unsaid_facts
+from pytest_crmeval.domain.conversation import Conversation, SimulatedUser
 from pytest_crmeval.domain.evidence import Evidence, Reference
 from pytest_crmeval.domain.judgement import Judgement
 from pytest_crmeval.domain.learning import Lesson
 from pytest_crmeval.domain.score import Score, Verdict, verdict_of
-from pytest_crmeval.domain.trial import Labels, Trial
+from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
 from pytest_crmeval.models.usage_meter import opened
+from pytest_crmeval.player.agents import scorers_of
 from pytest_crmeval.player.evaluation import Evaluation
-from pytest_crmeval.player.learners import begin_session
-from pytest_crmeval.player.models import judge_of
+from pytest_crmeval.player.learners import MeteredModel, begin_session
+from pytest_crmeval.player.models import judge_of, user_model_of
 from pytest_crmeval.player.outcome import Outcome
 from pytest_crmeval.player.subjects import HELD_OUT
+from pytest_crmeval.player.trial_record import USER
+from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.ports.chat_model import ModelError
 from pytest_crmeval.ports.crm import Crm, CrmConnectionLost, CrmUnavailable, SeedError
 
@@ -55,7 +62,25 @@ class ConversationEvaluation(Evaluation[Conversation]):
             evidence = self._played(case, reference)
         except ModelError as error:
             return self._given_up(error, time.perf_counter() - start)
-        return self._kept(Outcome(trial=self._scored(case, evidence)))
+        except UserDeviatedError as error:
+            return self._deviated(str(error), time.perf_counter() - start)
+        trial = self._scored(case, evidence)
+        if case.user and trial.verdict is Verdict.FAILED and (unsaid := list(self._unsaid(case.user, evidence))):
+            return self._deviated(f"it never said: {'; '.join(unsaid)}", self._seconds)
+        return self._kept(Outcome(trial=trial))
+
+    def _deviated(self, why: str, seconds: float) -> Outcome:
+        """Return the outcome of a dialogue in which the simulated user did not keep to its part: ERRORED."""
+        reason = f"the simulated user deviated: {why}"
+        return self._kept(Outcome(trial=self._trial_record.broken(reason, seconds), failed=f"errored: {reason}"))
+
+    def _unsaid(self, user: SimulatedUser, evidence: Evidence) -> Iterable[str]:
+        return () if self._is_control else unsaid_facts(user, evidence.transcript)
+
+    @property
+    def _is_control(self) -> bool:
+        """Whether the subject is a control, which needs no user."""
+        return self._trial_record.planned.spec in CONTROLS
 
     @property
     def _crm(self) -> Crm:
@@ -83,14 +108,7 @@ class ConversationEvaluation(Evaluation[Conversation]):
             begin_session(context, trial_record, self._participants.agent, held_out=held_out) as session,
         ):
             start = time.perf_counter()
-            evidence = observe(
-                conversation,
-                session.agent,
-                self._crm,
-                reference,
-                max_steps=self._setting.options.max_steps,
-                messages=trial_record.said,
-            )
+            evidence = self._observed(conversation, session.agent, reference)
             over = time.perf_counter()
             # Before it is scored, so that a learner can't know the answer key.
             self._lesson = session.finish(trial_record.said)
@@ -98,10 +116,25 @@ class ConversationEvaluation(Evaluation[Conversation]):
             self._learning_seconds = time.perf_counter() - over if self._lesson and self._lesson.learns else 0.0
         return evidence
 
+    def _observed(self, conversation: Conversation, agent: Agent, reference: Reference) -> Evidence:
+        """Play the turns of the case, or let the agent talk to its simulated user."""
+        max_steps, said = self._setting.options.max_steps, self._trial_record.said
+        if conversation.user is None or self._is_control:
+            return observe(conversation, agent, self._crm, reference, max_steps=max_steps, messages=said)
+        model = user_model_of(self._setting.context)
+        if model is None:
+            raise AgentError("the user of this case is simulated; add --crmeval-user SPEC")
+        user = MeteredModel(model, self._trial_record.open_meter(USER))
+        return observe_simulated(conversation, agent, self._crm, reference, user, max_steps=max_steps, messages=said)
+
     def _scored(self, conversation: Conversation, evidence: Evidence) -> Trial:
-        scores = tuple(scorer(conversation, evidence) for scorer in self._participants.scorers)
-        turns = tuple(outcomes_of(conversation, evidence))
-        judgement = self._judgement(conversation, evidence, scores)
+        scorers, turns = self._participants.scorers, tuple[TurnOutcome, ...]()
+        if conversation.user is None:
+            turns = tuple(outcomes_of(conversation, evidence))
+        elif tuple(scorers) == scorers_of(self._setting.context):  # those of a conftest are kept
+            scorers = SIMULATED
+        scores = tuple(scorer(conversation, evidence) for scorer in scorers)
+        judgement = self._judgement(conversation, evidence, scores) if conversation.user is None else None
         if judgement:
             scores, turns = judged_scores(scores, judgement, len(turns)), judged_turns(turns, judgement)
         verdict = verdict_of(scores)

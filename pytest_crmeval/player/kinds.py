@@ -73,6 +73,11 @@ class Ref(Protocol):
         ...
 
     @property
+    def simulated(self) -> bool:
+        """Whether a model plays its user."""
+        ...
+
+    @property
     def confidential(self) -> bool:
         """Whether its content must not appear in plain text."""
         ...

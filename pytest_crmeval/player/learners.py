@@ -50,7 +50,7 @@ def begin_session(
     with telemetry_of(context).session(planned, key) as log:
         # The student uses the meter of the agent, every other role its own.
         models = {
-            role: model if role == STUDENT else _MeteredModel(model, trial_record.open_meter(role))
+            role: model if role == STUDENT else MeteredModel(model, trial_record.open_meter(role))
             for role, model in role_models(context, trial_record.planned.spec).items()
         }
         setup = SessionSetup(
@@ -94,7 +94,7 @@ class _LearnerSession:
         return replace(lesson, trouble=(*lesson.trouble, *log_errors))
 
 
-class _MeteredModel:
+class MeteredModel:
     """A model that records its calls on its own meter."""
 
     def __init__(self, model: ChatModel, meter: UsageMeter) -> None:

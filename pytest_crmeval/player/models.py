@@ -91,7 +91,7 @@ def _terms(spec: str) -> AtlasSpec:
 def check_models(context: Context, specs: Iterable[str]) -> None:
     """Raise SetupError before the run starts if an agent, the judge or the budget is invalid."""
     options, redactor = context.options, context.redactor
-    for spec in [*specs, *options.agents, options.judge]:
+    for spec in [*specs, *options.agents, options.judge, options.user]:
         if redactor.text(spec) != spec:
             raise SetupError(
                 f"crmeval: {redactor.text(spec)}: specs are shown and stored, so they must not contain a secret; "
@@ -112,6 +112,7 @@ def check_models(context: Context, specs: Iterable[str]) -> None:
             "twice; use one trial, or learning=off, or learning=frozen with --crmeval-learning-from RUN"
         )
     judge_of(context)
+    user_model_of(context)
     if options.budget is not None and not options.replay:
         for spec in _specs(options):
             if not is_priced(parsed_spec(spec)):
@@ -131,6 +132,21 @@ def retiring(options: Options) -> Iterator[str]:
 def judge_of(context: Context) -> "Judge | None":
     """Return the judge of conversations, created once per process; None if there is none."""
     return context.once(_judge)
+
+
+def user_model_of(context: Context) -> ChatModel | None:
+    """Return the model that plays simulated users, created once per process; None if there is none."""
+    return context.once(_user_model)
+
+
+def _user_model(context: Context) -> ChatModel | None:
+    options = context.options
+    spec = options.spec(options.user)
+    if not spec:
+        return None
+    if not is_model(spec):
+        raise SetupError(f"crmeval: --crmeval-user {options.user!r}: must be openai:MODEL or anthropic:MODEL")
+    return _model(context, parsed_spec(spec))
 
 
 def question_judge_of(context: Context) -> "QuestionJudge | None":
@@ -206,6 +222,8 @@ def _specs(options: Options) -> Iterator[str]:
         yield from role_specs(options, spec).values() if is_atlas(spec) else filter(is_model, [spec])
     if options.judge:
         yield judge_spec(options)[0]
+    if options.user:
+        yield options.spec(options.user)
 
 
 def _judge_arguments(context: Context) -> "tuple[ChatModel, int, Judgements | None] | None":

@@ -18,6 +18,8 @@ from pytest_crmeval.player.context import Context
 from pytest_crmeval.player.subjects import asks_models
 from pytest_crmeval.ports.chat_model import ModelError
 
+USER = "user"
+"""The role of the model that plays the user."""
 WITHHELD = "details withheld: the suite is confidential"
 
 
@@ -50,7 +52,8 @@ class TrialRecord:
     @property
     def objection(self) -> str:
         """Why the trial must not start; empty if it may, as always without model calls."""
-        if not (self._options.judge or asks_models(self.planned.spec)) or self._options.replay:
+        asks = self._options.judge or self._options.user or asks_models(self.planned.spec)
+        if not asks or self._options.replay:
             return ""
         return self._services().control.objection(self.planned.spec)
 
@@ -98,7 +101,8 @@ class TrialRecord:
         ungraded = [f"not graded: {judgement.trouble}"] if judgement.trouble else []
         from_meters = (note for meter in meters for note in meter.notes)
         notes = [*self._notes, *from_meters, *judgement.notes, *ungraded]
-        subject = [meter for meter in (*self._lost, *meters) if meter.purpose.role != "judge"]
+        subject = [meter for meter in (*self._lost, *meters) if meter.purpose.role not in ("judge", USER)]
+        simulator = total(meter.bill for meter in (*self._lost, *meters) if meter.purpose.role == USER)
         bill = total(meter.bill for meter in subject) or (Bill(replayed=True) if replayed else None)
         by_role: dict[str, list[Bill | None]] = {}
         for meter in subject:
@@ -107,7 +111,8 @@ class TrialRecord:
         several = by_role if len(by_role) > 1 else {}
         roles = {role: spent for role, bills in several.items() if (spent := total(bills))}
         asked = tuple(dict.fromkeys(str(call.identity) for meter in subject for call in meter.calls))
-        return replace(trial, bill=bill, roles=roles, notes=tuple(dict.fromkeys(notes)), models=asked)
+        trial = replace(trial, bill=bill, simulator=simulator, roles=roles, models=asked)
+        return replace(trial, notes=tuple(dict.fromkeys(notes)))
 
     def broken(self, reason: str, seconds: float) -> Trial:
         """Return the errored trial of an interrupted dialogue, with the dialogue so far."""
@@ -130,7 +135,7 @@ class TrialRecord:
                 from pytest_crmeval.models.cassettes import write
 
                 # No partial recording replaces a complete one. A question was answered even if it was not graded.
-                played = bool(trial.turns or trial.answer or trial.judgement)
+                played = bool(trial.turns or trial.answer or trial.judgement or trial.scores)
                 graded = bool(trial.judgement and trial.judgement.is_graded)
                 for meter in (meter for meter in meters if (graded if meter.purpose.role == "judge" else played)):
                     write(self._options.record, meter, self._redactor)
@@ -143,7 +148,7 @@ class TrialRecord:
         self.files = self._transcript(trial, meters, canary)
         # No further trial starts if there is a budget and the cost of this one is unknown.
         judged = trial.judgement.bill if trial.judgement else None
-        for bill, agent in ((trial.bill, self.planned.spec), (judged, EVERYBODY)):
+        for bill, agent in ((trial.bill, self.planned.spec), (trial.simulator, EVERYBODY), (judged, EVERYBODY)):
             if self._options.budget and bill and bill.cost is None and not bill.replayed:
                 self._services().control.stop(agent, "its cost is unknown, so the budget can't be enforced")
         return trial

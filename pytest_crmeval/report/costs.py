@@ -54,6 +54,8 @@ def lines(report: Report) -> Iterator[str]:
     for summary in report.standings:
         if summary.judge:
             yield f"judge of {summary.subject} ({summary.suite}): {_judged(summary.judge)}"
+    if simulated := total(trial.simulator for trial in report.trials):
+        yield f"simulated user: {used(simulated.usage)}, {dollars(simulated.cost)}"
     yield from _notes(report.standings)
 
 
@@ -145,8 +147,8 @@ def _spent(report: Report) -> Iterator[str]:
 
 
 def _has_paid_more(report: Report) -> bool:
-    """Whether a subject or a judge was called at an unknown price; replayed calls were not paid again."""
-    subjects = (trial.bill for trial in report.trials)
+    """Whether any model was called at an unknown price; replayed calls were not paid again."""
+    subjects = (bill for trial in report.trials for bill in (trial.bill, trial.simulator))
     judges = (trial.judgement.bill for trial in report.trials if trial.judgement)
     return any(bill.cost is None and not bill.replayed for bill in chain(subjects, judges) if bill)
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pytest_crmeval.domain.dataset_error import DatasetError
 from pytest_crmeval.domain.json import JsonObject
@@ -37,6 +37,7 @@ class FileRef:
     offset: int = 0
     split: str = ""
     judged: bool = False
+    simulated: ClassVar[bool] = False
     confidential: bool = False
 
     @property

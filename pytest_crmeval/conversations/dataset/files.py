@@ -12,10 +12,10 @@ import msgspec
 from pytest_crmeval.conversations.dataset import records
 from pytest_crmeval.conversations.dataset.defects import defects
 from pytest_crmeval.conversations.dataset.index_cache import LARGE, ChunkIndex, IndexCache, IndexEntry, version_of
-from pytest_crmeval.conversations.dataset.records import ConversationRecord, TurnRecord
+from pytest_crmeval.conversations.dataset.records import ConversationRecord, TurnRecord, UserRecord
 from pytest_crmeval.domain import calls
 from pytest_crmeval.domain.calls import writes
-from pytest_crmeval.domain.conversation import NOW, Conversation, Segment, Turn
+from pytest_crmeval.domain.conversation import NOW, Conversation, Segment, SimulatedUser, Turn
 from pytest_crmeval.domain.dataset_error import SHOWN, DatasetError, located
 from pytest_crmeval.domain.expectation import Answer, Expectation
 from pytest_crmeval.domain.messages import ToolCall
@@ -34,6 +34,7 @@ class CaseRef(msgspec.Struct, frozen=True, kw_only=True):
     turns: int = 0
     tags: Sequence[str] = ()
     split: str = ""
+    simulated: bool = False
     judged: ClassVar[bool] = False
     confidential: ClassVar[bool] = False
 
@@ -103,6 +104,7 @@ def _cached(path: Path, cache: IndexCache | None) -> list[CaseRef] | None:
                 turns=entry.turns,
                 tags=shared.setdefault(entry.tags, entry.tags),
                 split=entry.split,
+                simulated=entry.simulated,
             )
             for entry in chunk.entries
         ]
@@ -122,7 +124,7 @@ def _indexed(content: bytes) -> ChunkIndex | None:
         except DatasetError:
             return None
         case = (record.conversation_id, _fingerprint(record), len(record.turns), tuple(record.tags), record.split or "")
-        entries.append(IndexEntry(number, start, *case))
+        entries.append(IndexEntry(number, start, *case, record.user is not None))
     return ChunkIndex(number, entries)
 
 
@@ -146,6 +148,7 @@ def _refs(path: Path, problems: list[str]) -> Iterator[CaseRef]:
             turns=len(record.turns),
             tags=tuple(record.tags),
             split=record.split or "",
+            simulated=record.user is not None,
         )
 
 
@@ -178,7 +181,19 @@ def decode(line: bytes, path: Path, number: int) -> ConversationRecord:
         raise DatasetError(f"{path}:{number}: segment_boundaries: {problem}")
     if (record.contains_failure or record.failure_turn is not None) and record.failure_turn not in ids:
         raise DatasetError(f"{path}:{number}: failure_turn: must be one of the turns {ids}")
+    if record.user:
+        _speak_for(record, path, number)
     return record
+
+
+def _speak_for(record: ConversationRecord, path: Path, number: int) -> None:
+    """Let each turn say all that the simulated user knows, which is what an agent can know of it."""
+    assert record.user is not None  # noqa: S101 (a simulated case)
+    for turn in record.turns:
+        if turn.user_utterance:
+            problem = f"turn {turn.turn_id} has a user_utterance, but the user is simulated; remove one of them"
+            raise DatasetError(f"{path}:{number}: user: {problem}")
+        turn.user_utterance = record.user.words
 
 
 def conversation_from(line: bytes, path: Path, number: int) -> Conversation:
@@ -230,8 +245,13 @@ def _conversation(record: ConversationRecord, fingerprint: str) -> Conversation:
         segments=_segments(record) if record.chain_id else (),
         chain=record.chain_id or "",
         expected_state=msgspec.to_builtins(record.expected_state) if record.expected_state else {},
+        user=_user(record.user) if record.user else None,
         defects=tuple(map(str, defects(record))),
     )
+
+
+def _user(record: UserRecord) -> SimulatedUser:
+    return SimulatedUser(goal=record.goal, facts=tuple(record.facts), style=record.style)
 
 
 def _turn(record: TurnRecord) -> Turn:

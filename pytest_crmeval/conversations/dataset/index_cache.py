@@ -32,6 +32,7 @@ class IndexEntry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     turns: int
     tags: tuple[str, ...]
     split: str
+    simulated: bool
 
 
 class ChunkIndex(msgspec.Struct, frozen=True, array_like=True):

@@ -143,6 +143,19 @@ class CumulativeContext(msgspec.Struct):
     segment_summaries: list[SegmentSummary] = []
 
 
+class UserRecord(Record):
+    """A simulated user."""
+
+    goal: Annotated[str, msgspec.Meta(min_length=1, pattern=r"\S", description="What the user wants to have done.")]
+    facts: Annotated[list[str], msgspec.Meta(description="What the user knows: all values that it may say.")] = []
+    style: Annotated[str, msgspec.Meta(description="How the user talks.")] = ""
+
+    @property
+    def words(self) -> str:
+        """All that the user knows."""
+        return "\n".join([self.goal, *self.facts])
+
+
 class ConversationRecord(Record):
     """One line of a file."""
 
@@ -173,4 +186,8 @@ class ConversationRecord(Record):
     expected_state: Annotated[
         ExpectedState | None,
         msgspec.Meta(description="Added: exactly the rows that an entity has at the end, in the given columns."),
+    ] = None
+    user: Annotated[
+        UserRecord | None,
+        msgspec.Meta(description="Added: a user that a model plays; the turns then have no utterances."),
     ] = None

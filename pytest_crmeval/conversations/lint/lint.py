@@ -102,14 +102,15 @@ class Lint:
         findings = [
             *defects(record),
             *self._bad_calls(record),
-            *irregularities(record, lists_references=b'"references_previous_turns"' in line),
         ]
+        if record.user is None:  # else the words are those of a goal
+            findings += irregularities(record, lists_references=b'"references_previous_turns"' in line)
         for finding in findings:
             self._add(place, finding)
         untrue = {finding.turn for finding in findings if finding.kind in UNTRUE}
         self.turns += len(record.turns)
         self.diversity.add(record)
-        for turn in record.turns:
+        for turn in record.turns if record.user is None else ():
             self.reproducible += turn.expected_response is not None and turn.turn_id not in untrue
             label = masked(_label(turn), references=True)
             self._labels[masked(turn.user_utterance)][label].append((place, turn.turn_id))

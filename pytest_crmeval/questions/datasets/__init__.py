@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from pytest_crmeval.domain.dataset_error import SHOWN, DatasetError
 from pytest_crmeval.questions.datasets import lines, tables
@@ -25,6 +25,7 @@ class QuestionRef:
     id: str
     fingerprint: str
     judged: bool = False
+    simulated: ClassVar[bool] = False
     """Whether answers need a judge."""
     confidential: bool = False
     tags: Sequence[str] = ()

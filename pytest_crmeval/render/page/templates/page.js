@@ -239,7 +239,7 @@
   };
 
   const messageOf = (message) =>
-    make("div", { class: `said ${message.speaker}` }, make("span", { class: "who" }, message.speaker), make("div", {},
+    make("div", { class: `said ${message.speaker}` }, make("span", { class: "who" }, message.model ? `${message.speaker} (${message.model})` : message.speaker), make("div", {},
       message.thoughts ? make("details", { class: "thoughts" }, make("summary", {}, "thoughts"), make("div", { class: "text" }, message.thoughts)) : null,
       message.text || !(message.calls || message.results) ? make("div", { class: "text" }, message.text || (message.thoughts ? "(thoughts only, no reply)" : "(no reply)")) : null,
       (message.calls || []).map(callOf), (message.results || []).map(resultOf)));
