@@ -16,11 +16,16 @@ them. The facts come from the installed SDKs and the price list of genai-prices;
     crmeval models                  # all that are not retired
     crmeval models sonnet           # those with "sonnet" in their names
     crmeval models --retired gpt-4
+    crmeval models groq             # those of another provider, from the price list
 
 Models that are not listed can be named as well: anthropic:MODEL, openai:MODEL?base_url=ADDRESS.
 
 Exit status: 0, or 2 if no model matches.
 """
+
+
+_FIRST = ("openai", "anthropic")
+"""Providers whose models are listed without being asked for."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -31,25 +36,31 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """List the models."""
-    rows = [row for row in _rows(retired=options.retired) if all(word in row[0] for word in options.words)]
+    from pytest_crmeval.models.providers import PROVIDERS
+
+    shown = [name for name in PROVIDERS if name in _FIRST or any(word.startswith(name) for word in options.words)]
+    rows = [row for row in _rows(shown, retired=options.retired) if all(word in row[0] for word in options.words)]
+    others = ", ".join(name for name in PROVIDERS if name not in shown)
     if not rows:
-        raise UsageError(f"no known model matches {' '.join(options.words)!r}; any model can be named: openai:MODEL")
+        raise UsageError(f"no known model matches {' '.join(options.words)!r}; other providers: {others}")
     head = ("model", "key", "price", "context", "retires")
     sys.stdout.writelines(f"{line}\n" for line in aligned([head, *rows], names=2))
+    if not options.words:
+        sys.stdout.write(f"\nother providers: {others}; for their models: crmeval models PROVIDER\n")
     return 0
 
 
-def _rows(*, retired: bool) -> Iterator[Sequence[str]]:
+def _rows(providers: Sequence[str], *, retired: bool) -> Iterator[Sequence[str]]:
     from pytest_crmeval.agents import NAMED_AGENTS
     from pytest_crmeval.models.catalog import entry_of, known_models
-    from pytest_crmeval.models.specs import KEYS, PROVIDERS
+    from pytest_crmeval.models.providers import PROVIDERS
 
     named = [(f"{name} = {spec}", *spec.split(":")) for name, spec in NAMED_AGENTS.items()]
     found = [(name, provider, entry_of(provider, model)) for name, provider, model in named]
-    found += [(f"{each}:{entry.model}", each, entry) for each in PROVIDERS for entry in known_models(each)]
+    found += [(f"{each}:{entry.model}", each, entry) for each in providers for entry in known_models(each)]
     for name, provider, entry in found:
         gone = entry.retires
         if retired or gone is None or gone > date.today():  # noqa: DTZ011 (dates of providers have no zone)
             then = f" -> {entry.successor}" if entry.successor else ""
             size = f"{entry.context:,}" if entry.context else "-"
-            yield name, KEYS[provider], entry.price or "unknown", size, f"{gone}{then}" if gone else "-"
+            yield name, PROVIDERS[provider].key, entry.price or "unknown", size, f"{gone}{then}" if gone else "-"

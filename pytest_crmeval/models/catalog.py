@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, get_args
 
+from pytest_crmeval.models.providers import PROVIDERS
 from pytest_crmeval.models.retirement import retirements
 
 _NOT_CHAT = ("audio", "realtime", "image", "search", "transcribe", "tts", "whisper", "embedding", "moderation")
@@ -38,7 +39,7 @@ def entry_of(provider: str, model: str) -> CatalogEntry:
     gone = retirements().get(model) if provider in {"openai", "anthropic"} else None
     dates: dict[str, Any] = {"retires": gone.date, "successor": gone.successor} if gone else {}
     try:
-        _, found = get_snapshot().find_provider_model(model, None, provider, None)
+        _, found = get_snapshot().find_provider_model(model, None, PROVIDERS[provider].prices, None)
     except LookupError:
         return CatalogEntry(model=model, **dates)
     prices = found.get_prices(datetime.now(UTC))
@@ -76,4 +77,5 @@ def _literals(names: object) -> Iterator[str]:
 def _priced(provider: str) -> list[str]:
     from genai_prices.data_snapshot import get_snapshot
 
-    return [model.id for each in get_snapshot().providers if each.id == provider for model in each.models]
+    seller = PROVIDERS[provider].prices
+    return [model.id for each in get_snapshot().providers if each.id == seller for model in each.models]

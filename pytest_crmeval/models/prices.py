@@ -6,13 +6,15 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from pytest_crmeval.domain.usage import Usage
+from pytest_crmeval.models.providers import PROVIDERS
 from pytest_crmeval.models.retirement import retirement_notice
-from pytest_crmeval.models.specs import ADDRESSES, ModelSpec, Price
+from pytest_crmeval.models.specs import ModelSpec, Price
 
 Pricing = Callable[[Usage], float | None]
 """Returns the cost of one call in US dollars; None if it is unknown."""
 MILLION = 1_000_000
-_OWN: Mapping[str, str] = {"openai": "api.openai.com", "anthropic": "api.anthropic.com"}
+_RETIRING = frozenset({"openai", "anthropic", "foundry"})
+"""Providers that retire models on the dates that we know; other clouds have their own."""
 
 
 def price_of(spec: ModelSpec) -> Pricing:
@@ -24,16 +26,18 @@ def price_of(spec: ModelSpec) -> Pricing:
         return partial(_given, spec.price)
     if spec.base_url and not _is_own(spec.provider, spec.base_url):
         return _unknown
+    seller = PROVIDERS[spec.provider].prices
     try:  # some models are sold by the hour
-        per_token = _listed(spec.provider, spec.model, Usage(input=MILLION, output=MILLION))
+        per_token = _listed(seller, spec.model, Usage(input=MILLION, output=MILLION)) if seller else None
     except LookupError:
         return _unknown
-    return partial(_listed, spec.provider, spec.model) if per_token else _unknown
+    return partial(_listed, seller, spec.model) if per_token else _unknown
 
 
 def other_addresses() -> Mapping[str, str]:
     """Return the addresses of providers that the environment sets, except the providers' own."""
-    found = {provider: os.environ.get(name, "").strip().rstrip("/") for provider, name in ADDRESSES.items()}
+    variables = {name: each.variable for name, each in PROVIDERS.items() if each.variable}
+    found = {provider: os.environ.get(name, "").strip().rstrip("/") for provider, name in variables.items()}
     return {provider: where for provider, where in found.items() if where and not _is_own(provider, where)}
 
 
@@ -44,12 +48,13 @@ def is_priced(spec: ModelSpec) -> bool:
 
 def notice_of(spec: ModelSpec) -> str:
     """Return a warning if the provider has retired a model or soon will; empty for a server of one's own."""
-    return "" if spec.base_url and not _is_own(spec.provider, spec.base_url) else retirement_notice(spec.model)
+    is_own = not spec.base_url or _is_own(spec.provider, spec.base_url)
+    return retirement_notice(spec.model) if is_own and spec.provider in _RETIRING else ""
 
 
 def _is_own(provider: str, address: str) -> bool:
     try:
-        return urlsplit(address).hostname == _OWN[provider]
+        return (urlsplit(address).hostname or "").endswith(PROVIDERS[provider].hosts or ("no host",))
     except ValueError:
         return False
 

@@ -7,12 +7,10 @@ from urllib.parse import parse_qsl, urlsplit
 
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.models import reasoning
+from pytest_crmeval.models.providers import PROVIDERS, sdk_of
 from pytest_crmeval.ports.chat_model import ModelIdentity
 
-PROVIDERS = ("openai", "anthropic")
-KEYS: Mapping[str, str] = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
-HOTTEST: Mapping[str, float] = {"openai": 2.0, "anthropic": 1.0}
-ADDRESSES: Mapping[str, str] = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
+_HOTTEST = max(provider.hottest for provider in PROVIDERS.values())
 APIS = ("chat", "responses")
 PLAIN_SECONDS, THINKING_SECONDS = 120.0, 300.0
 """Seconds for one attempt, of models that don't think and of those that do."""
@@ -70,6 +68,11 @@ class ModelSpec:
         return ModelIdentity(provider=self.provider, model=self.model, settings=settings)
 
     @property
+    def sdk(self) -> str:
+        """The SDK that asks the model: openai or anthropic."""
+        return sdk_of(self.provider, self.model)
+
+    @property
     def thinks(self) -> bool:
         """Whether the model thinks before it answers."""
         return reasoning.thinks(self.model, self.effort, self.thinking)
@@ -91,7 +94,7 @@ class ModelSpec:
     @property
     def key_name(self) -> str:
         """The environment variable with the key."""
-        return self.key or KEYS[self.provider]
+        return self.key or PROVIDERS[self.provider].key
 
     @classmethod
     def parse(cls, spec: str) -> Self:
@@ -99,10 +102,10 @@ class ModelSpec:
         path, _, query = spec.partition("?")
         provider, _, model = path.partition(":")
         if provider not in PROVIDERS or not model:
-            raise SpecError(f"{spec!r} is not openai:MODEL or anthropic:MODEL")
+            raise SpecError(f"{spec!r} is not PROVIDER:MODEL; providers: {', '.join(PROVIDERS)}")
         given = dict(_parameters(path, query))
-        if "api" in given and provider != "openai":
-            raise SpecError(f"{path}: only openai has several APIs to choose from")
+        if "api" in given and sdk_of(provider, model) != "openai":
+            raise SpecError(f"{path}: only OpenAI's models have several APIs to choose from")
         try:
             values = {name: _PARSERS[name](text) for name, text in given.items()}
             parsed = cls(provider=provider, model=model, **values)
@@ -113,7 +116,7 @@ class ModelSpec:
 
     def _check(self) -> None:
         """Raise ValueError if parameters don't go together."""
-        hottest = HOTTEST[self.provider]
+        hottest = 1.0 if self.sdk == "anthropic" else PROVIDERS[self.provider].hottest
         if self.temperature is not None and self.temperature > hottest:
             raise ValueError(f"temperature={self.temperature:g}: must be a number from 0 to {hottest:g}")
         if self.effort and self.thinking:
@@ -147,7 +150,7 @@ def _parameters(path: str, query: str) -> list[tuple[str, str]]:
 def _temperature(text: str) -> float | None:
     if text == "default":
         return None
-    return _number("temperature", text, least=0.0, most=max(HOTTEST.values()))
+    return _number("temperature", text, least=0.0, most=_HOTTEST)
 
 
 def _number(name: str, text: str, *, least: float, most: float) -> float:

@@ -20,8 +20,10 @@ from pytest_crmeval.journal.ids import JUDGEMENTS
 from pytest_crmeval.models.backend import Backend
 from pytest_crmeval.models.control import Control
 from pytest_crmeval.models.prices import Pricing, is_priced, notice_of, price_of
+from pytest_crmeval.models.providers import PROVIDERS
 from pytest_crmeval.models.retrying_model import RetryingModel
-from pytest_crmeval.models.specs import ADDRESSES, ModelSpec, SpecError, address, is_model
+from pytest_crmeval.models.sdks.sign_in import region_trouble, sign_in_trouble
+from pytest_crmeval.models.specs import ModelSpec, SpecError, address, is_model
 from pytest_crmeval.models.usage_meter import current
 from pytest_crmeval.options.values import Options
 from pytest_crmeval.player.agents import agent_of
@@ -289,7 +291,7 @@ class _Price:
 
 def _backend(spec: ModelSpec, key: str) -> Backend:
     """Return the backend of a model; this imports its SDK."""
-    if spec.provider == "openai":
+    if spec.sdk == "openai":
         from pytest_crmeval.models.sdks.openai import openai_backend
 
         return openai_backend(spec, key, spec.base_url)
@@ -304,10 +306,13 @@ def parsed_spec(spec: str) -> ModelSpec:
         parsed = ModelSpec.parse(spec)
     except SpecError as error:
         raise SetupError(f"crmeval: {error}") from None
-    if parsed.base_url:
+    variable = PROVIDERS[parsed.provider].variable
+    if parsed.base_url or not variable:
         return parsed
-    variable = ADDRESSES[parsed.provider]
     given = os.environ.get(variable, "").strip()
+    resource = os.environ.get("ANTHROPIC_FOUNDRY_RESOURCE", "").strip() if parsed.provider == "foundry" else ""
+    if resource and not given:  # as the SDK has it
+        given = f"https://{resource}.services.ai.azure.com/anthropic"
     try:
         return replace(parsed, base_url=address(given) if given else "")
     except ValueError as error:
@@ -315,11 +320,23 @@ def parsed_spec(spec: str) -> ModelSpec:
 
 
 def _key(spec: ModelSpec, trouble: str) -> str:
-    """Return the key, which a custom server may not need; ``trouble`` is a possible reason why it is missing."""
-    key = os.environ.get(spec.key_name, "").strip()
-    if key:
+    """Return the key, which a custom server may not need; ``trouble`` is a possible reason why it is missing.
+
+    SetupError if the provider can't be asked as the environment is, with what to do about it.
+    """
+    provider, key = PROVIDERS[spec.provider], os.environ.get(spec.key_name, "").strip()
+    is_hosted = bool(provider.address)
+    for name in () if is_hosted or provider.extra else (provider.variable, *provider.also):
+        if not (os.environ.get(name) or (name == provider.variable and spec.base_url)):
+            raise SetupError(f"crmeval: {spec} needs the environment variable {name}, or a line {name}=... in .env")
+    if provider.extra:
+        why = region_trouble(spec.provider, spec.model, spec.base_url)
+        why = why or ("" if key else sign_in_trouble(spec.provider))
+        if why:
+            raise SetupError(f"crmeval: {spec}: {why}; --crmeval-replay needs no credentials")
+    if key or provider.extra:
         return key
-    if spec.base_url and not spec.key:
+    if not spec.key and (not provider.needs_key or (spec.base_url and is_hosted)):
         return NO_KEY
     raise SetupError(
         f"crmeval: {spec} needs the environment variable {spec.key_name}, or a line {spec.key_name}=... in .env; "

@@ -49,8 +49,8 @@ class Seen:
 
     @property
     def model(self) -> str:
-        """Which model is asked."""
-        return str(self.body["model"])
+        """Which model is asked; clouds have it in the path."""
+        return str(self.body.get("model", self.path))
 
     @property
     def last_user_text(self) -> str:

@@ -1,6 +1,7 @@
 """How OpenAI and Anthropic word requests, answers and errors."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Protocol
@@ -254,8 +255,21 @@ class Messages:
 
 def dialect_of(path: str) -> Dialect | None:
     """Return the dialect that is spoken at ``path``; None if nothing is there."""
-    return _DIALECTS.get(path.partition("?")[0])
+    return _DIALECTS.get(plain_path(path))
 
+
+def plain_path(path: str) -> str:
+    """Return the path of the API without what clouds put around it: deployments, projects, models."""
+    bare = path.partition("?")[0]
+    return next((plain for pattern, plain in _CLOUDS.items() if re.fullmatch(pattern, bare)), bare)
+
+
+_CLOUDS = {
+    r"/openai/deployments/[^/]+/chat/completions": "/v1/chat/completions",
+    "/openai/responses": "/v1/responses",
+    r"/model/[^/]+/invoke": "/v1/messages",
+    r"/projects/[^/]+/locations/[^/]+/publishers/anthropic/models/[^/]+:rawPredict": "/v1/messages",
+}
 
 _DIALECTS: Mapping[str, Dialect] = {
     "/v1/chat/completions": Chat(),

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 
 from tests.providers.answers import Status
-from tests.providers.dialects import Body
+from tests.providers.dialects import Body, plain_path
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _MOST_BREAKPOINTS = 4
@@ -15,14 +15,17 @@ _MOST_BREAKPOINTS = 4
 
 def objection(path: str, headers: Mapping[str, str], body: Body) -> Status | None:
     """Return how a real server refuses a request; None if it takes it."""
-    if not headers.get("x-api-key") and not headers.get("authorization", "").removeprefix("Bearer").strip():
+    named = headers.get("x-api-key") or headers.get("api-key")  # the second is Azure's
+    if not named and not headers.get("authorization", "").removeprefix("Bearer").strip():
         return Status(401, "You didn't provide an API key.")
-    why = next(chain(_anywhere(body), _THERE[path.partition("?")[0]](headers, body)), None)
+    plain = plain_path(path)
+    is_named = "model" in body or plain != path.partition("?")[0]  # clouds have the model in the path
+    why = next(chain(_anywhere(body, named=is_named), _THERE[plain](headers, body)), None)
     return Status(400, why) if why else None
 
 
-def _anywhere(body: Body) -> Iterator[str]:
-    if "model" not in body:
+def _anywhere(body: Body, *, named: bool) -> Iterator[str]:
+    if not named:
         yield "you must provide a model parameter"
     if body.get("tools") == []:
         yield "Invalid 'tools': empty array."
@@ -61,7 +64,7 @@ def _responses(_: Mapping[str, str], body: Body) -> Iterator[str]:
 
 def _messages(headers: Mapping[str, str], body: Body) -> Iterator[str]:
     yield from _names(tool["name"] for tool in body.get("tools", ()))
-    if "anthropic-version" not in headers:
+    if "anthropic-version" not in headers and "anthropic_version" not in body:  # clouds have it in the body
         yield "anthropic-version: header is required"
     if not isinstance(body.get("max_tokens"), int):
         yield "max_tokens: Field required"

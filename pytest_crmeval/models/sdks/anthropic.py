@@ -1,6 +1,7 @@
 """Anthropic's Messages API, with prompt caching. Imported only when such a model is used."""
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -8,12 +9,14 @@ import msgspec
 from pytest_crmeval.domain.messages import Message, Reply, Tool
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.models.backend import Backend, ToolsCache
+from pytest_crmeval.models.providers import PROVIDERS
 from pytest_crmeval.models.reasoning import claude_parameters, refuses_temperature
 from pytest_crmeval.models.sdks.attempts import SdkBackend, SdkClient, target_of
 from pytest_crmeval.models.sdks.dialect import UnusableError, converted, count, is_counted, of_type, part, thoughts_text
 from pytest_crmeval.models.sdks.encoding import arguments_object, call_id, called, called_name, result_text
 from pytest_crmeval.models.sdks.event_loop import client as shared_client
 from pytest_crmeval.models.sdks.settings import TOOL_CHOICE, Settings
+from pytest_crmeval.models.sdks.sign_in import sign_in_errors
 from pytest_crmeval.models.sdks.transport import http_client
 from pytest_crmeval.models.specs import ModelSpec
 from pytest_crmeval.ports.chat_model import Cause, Completion, Prompt, StopReason
@@ -23,7 +26,8 @@ _SILENCE = "(nothing)"
 """Stands for a blank text, which the server refuses."""
 _THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 """Blocks that the server signs, and wants back unchanged together with the blocks beside them."""
-ADDRESS = "https://api.anthropic.com"
+_SIGN_IN = ("AWS_PROFILE", "AWS_REGION", "CLOUD_ML_REGION", "ANTHROPIC_VERTEX_PROJECT_ID")
+"""Variables that the clients of clouds read."""
 
 
 class Messages:
@@ -31,7 +35,7 @@ class Messages:
 
     path = "/v1/messages"
 
-    def __init__(self, spec: ModelSpec) -> None:
+    def __init__(self, spec: ModelSpec, *, version: str = "") -> None:
         asked = (spec.model, spec.effort, spec.thinking)
         sent = {"temperature": spec.temperature, "max_tokens": spec.output_limit, **claude_parameters(*asked)}
         refused = frozenset({"temperature"}) if refuses_temperature(*asked) else frozenset()
@@ -40,11 +44,14 @@ class Messages:
         self.settings = Settings(spec.model, sent, needed=frozenset(needed), refused=refused)
         self._model = spec.model
         self._thinks = spec.thinks
+        self._version = version
         self._tools = ToolsCache(_tools)
 
     def body(self, prompt: Prompt) -> Mapping[str, Any]:
         """Return the request; all of it is marked for the cache, so that the next request finds it there."""
         body: dict[str, Any] = {"model": self._model, **self.settings.values}
+        if self._version and "temperature" in body:
+            body["anthropic_version"] = self._version
         if prompt.system.strip():
             body["system"] = [{"type": "text", "text": prompt.system, **_CACHED}]
         turns: list[dict[str, Any]] = []
@@ -67,7 +74,7 @@ class Messages:
 
     def headers(self, body: Mapping[str, Any]) -> Mapping[str, str]:
         """Return the version of the API that accepts a temperature: from 2026-10-21 on it is refused for all models."""
-        return {"anthropic-version": "2023-06-01"} if "temperature" in body else {}
+        return {"anthropic-version": "2023-06-01"} if "temperature" in body and not self._version else {}
 
     def read(self, answer: object) -> Completion:
         """Return all texts and calls in one reply, which may be empty."""
@@ -149,18 +156,52 @@ def _usage(answer: object) -> Usage:
 
 
 def anthropic_backend(spec: ModelSpec, key: str, base_url: str) -> Backend:
-    """Return a backend for a model at ``base_url``; empty: Anthropic's own address."""
+    """Return a backend for a Claude model at ``base_url``; empty: the provider's own address."""
     import anthropic
 
-    key, address = key.strip(), base_url or ADDRESS
-    target = target_of(spec, key, address)
+    key, address = key.strip(), base_url or PROVIDERS[spec.provider].address
+    target = target_of(spec, key, address or spec.provider)
+    make = _MAKERS.get(spec.provider, _plain)
 
     def client() -> SdkClient:
-        return shared_client(
-            ("anthropic", address, key),
-            lambda: anthropic.AsyncAnthropic(
-                api_key=key or "no-key", base_url=address, max_retries=0, timeout=None, http_client=http_client()
-            ),
-        )
+        # A client of a cloud stays in its region, and signs in with what is in the environment.
+        where = (spec.provider, address, key, *map(os.environ.get, _SIGN_IN))
+        return shared_client(where, lambda: make(key, address))
 
-    return SdkBackend(target, client, (anthropic.AnthropicError,), Messages(spec)).prepared()
+    version = _VERSIONS.get(spec.provider, "")
+    errors: tuple[type[Exception], ...] = (anthropic.AnthropicError, *sign_in_errors(spec.provider))
+    messages = Messages(spec, version=version)
+    return SdkBackend(target, client, errors, messages, as_object=bool(version)).prepared()
+
+
+def _plain(key: str, address: str) -> SdkClient:
+    import anthropic
+
+    return anthropic.AsyncAnthropic(api_key=key or "no-key", base_url=address, **_options())
+
+
+def _foundry(key: str, address: str) -> SdkClient:
+    from anthropic import AsyncAnthropicFoundry
+
+    return AsyncAnthropicFoundry(api_key=key, base_url=address, **_options())
+
+
+def _bedrock(key: str, address: str) -> SdkClient:
+    from anthropic import AsyncAnthropicBedrock
+
+    return AsyncAnthropicBedrock(api_key=key or None, base_url=address or None, **_options())
+
+
+def _vertex(key: str, address: str) -> SdkClient:
+    from anthropic import AsyncAnthropicVertex
+
+    return AsyncAnthropicVertex(access_token=key or None, base_url=address or None, **_options())
+
+
+def _options() -> dict[str, Any]:
+    return {"max_retries": 0, "timeout": None, "http_client": http_client()}
+
+
+_MAKERS: Mapping[str, Callable[[str, str], SdkClient]] = {"foundry": _foundry, "bedrock": _bedrock, "vertex": _vertex}
+_VERSIONS: Mapping[str, str] = {"bedrock": "bedrock-2023-05-31", "vertex": "vertex-2023-10-16"}
+"""Clouds that have the version in the request: the one that accepts a temperature."""

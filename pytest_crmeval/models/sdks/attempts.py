@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import CancelledError
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol, Self
 
 import httpx2
@@ -47,7 +48,8 @@ class SdkClient(Protocol):
         path: str,
         *,
         cast_to: type[httpx2.Response],
-        content: bytes,
+        body: object = ...,
+        content: bytes = ...,
         options: Any,  # noqa: ANN401 (each SDK's own)
     ) -> Coroutine[Any, Any, httpx2.Response]:
         """Send a request."""
@@ -69,7 +71,7 @@ def target_of(spec: ModelSpec, key: str, address: str) -> Target:
 class SdkBackend:
     """A model behind an SDK, with one API, or another if the server requires it."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (what the SDKs differ in)
         self,
         target: Target,
         client: Callable[[], SdkClient],
@@ -77,12 +79,15 @@ class SdkBackend:
         dialect: Dialect,
         *,
         other: Dialect | None = None,
+        as_object: bool = False,
     ) -> None:
         self._target = target
         self._client = client
         self._errors = errors + _BROKEN
         self._dialect = dialect
         self._other = other
+        self._as_object = as_object
+        """Whether the client wants the request as an object, because it changes it."""
         self._notes: tuple[str, ...] = ()
 
     def prepared(self) -> Self:
@@ -100,11 +105,7 @@ class SdkBackend:
             dialect, begun = self._dialect, time.monotonic()
             body = dialect.body(prompt)
             try:
-                options = {"headers": dialect.headers(body)}
-                sent = self._ready_client().post(
-                    dialect.path, cast_to=httpx2.Response, content=encoded(body), options=options
-                )
-                response = run(sent, seconds)
+                response = run(self._post(dialect, body), seconds)
             except self._errors as error:
                 refusal = error_response(error)
                 if refusal is None or not self._adapt(refusal, dialect, body):
@@ -117,6 +118,13 @@ class SdkBackend:
                 return self._read(dialect, response)
             seconds -= time.monotonic() - begun
             ask_again()  # outside of the except clause, so that its errors don't have the SDK's error as context
+
+    def _post(self, dialect: Dialect, body: Mapping[str, Any]) -> Coroutine[Any, Any, httpx2.Response]:
+        post = partial(self._ready_client().post, dialect.path, cast_to=httpx2.Response)
+        options = {"headers": dialect.headers(body)}
+        if self._as_object:
+            return post(body=parsed(encoded(body)), options=options)
+        return post(content=encoded(body), options=options)
 
     def _ready_client(self) -> SdkClient:
         try:

@@ -125,10 +125,21 @@ def explained(error: BaseException, target: Target) -> ModelError:
         if isinstance(cause, ssl.SSLCertVerificationError):
             advice = "; SSL_CERT_FILE can name your certificate authorities"
             return failed(Cause.UNREACHABLE, f"{target.address}: {cause}", target, advice=advice)
+    if any(map(_is_about_sign_in, causes)):
+        said = next(text for cause in reversed(causes) if (text := str(cause)))
+        return failed(Cause.AUTHENTICATION, said, target, advice=f"; check {target.key_name} or sign in again")
     if any("Timeout" in type(cause).__name__ for cause in causes):
         return failed(Cause.TIMEOUT, f"no complete answer from {target.address} within the time limit", target)
     said = next((text for cause in reversed(causes) if (text := str(cause))), "")
     return failed(Cause.CONNECTION, f"{target.address}: {type(causes[-1]).__name__} {said}", target)
+
+
+def _is_about_sign_in(error: BaseException) -> bool:
+    """Whether a client could not sign in, so that no request was sent: the SDKs' own errors have no subclass for it."""
+    kind = type(error)
+    if kind.__name__ in {"OpenAIError", "AnthropicError", "MissingDependencyError"}:
+        return True
+    return kind is RuntimeError or kind.__module__.startswith(("botocore.", "google.auth."))
 
 
 def failed(

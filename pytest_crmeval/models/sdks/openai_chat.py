@@ -41,7 +41,7 @@ class Chat:
         """Return the request."""
         system = [{"role": "system", "content": prompt.system}] if prompt.system else []
         said = [
-            {**entry, **self._carried(prompt.carried.get(place))} if message.speaker == "agent" else entry
+            self._with_thoughts(entry, prompt.carried[place]) if place in prompt.carried else entry
             for place, message in enumerate(prompt.messages)
             for entry in self._said(place, message)
         ]
@@ -79,8 +79,14 @@ class Chat:
             ending = "length"
         return Completion(reply=reply, usage=usage, ending=ending, carried=message.carried)
 
-    def _carried(self, carried: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON of the server)
-        return {name: value for name, value in (carried or {}).items() if self.settings.accepts(name)}
+    def _with_thoughts(self, entry: dict[str, Any], carried: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON of the server)
+        fields = {name: carried[name] for name in _CARRIED & carried.keys() if self.settings.accepts(name)}
+        signed = carried.get("tool_calls") or [None] * len(entry.get("tool_calls", ()))
+        calls = [
+            {**call, "extra_content": extra} if extra else call
+            for call, extra in zip(entry.get("tool_calls", ()), signed, strict=True)
+        ]
+        return {**entry, **fields, **({"tool_calls": calls} if calls else {})}
 
     def usage(self, answer: object) -> Usage | None:
         """Return the usage that the server reports; None if it reports none."""
@@ -124,6 +130,8 @@ class _Function(msgspec.Struct):
 class _Call(msgspec.Struct):
     function: _Function | None = None
     """None for a kind of call that was not offered."""
+    extra_content: Any = None
+    """The signature of the thoughts before a call of Gemini, which it wants back."""
 
 
 class _Part(msgspec.Struct):
@@ -149,7 +157,8 @@ class _Message(msgspec.Struct):
     def carried(self) -> dict[str, Json] | None:
         """The thoughts that servers with these fields want back; None if there are none."""
         found = {name: value for name in _CARRIED if (value := getattr(self, name))}
-        return found or None
+        signed = [call.extra_content for call in self.tool_calls or () if call.function]
+        return {**found, **({"tool_calls": signed} if any(signed) else {})} or None
 
     @property
     def text(self) -> str:
