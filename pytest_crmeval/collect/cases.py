@@ -169,6 +169,7 @@ def finished_places(_: pytest.Config) -> Counter[tuple[object, ...]]:
 
 def planned_case(param: CaseParam, key: str) -> PlannedCase:
     """Return what an item with the node id ``key`` is going to play."""
+    path = param.ref.path  # of a solution file, or the folder of a checkpoint without files
     return PlannedCase(
         key=key,
         suite=param.suite,
@@ -177,13 +178,8 @@ def planned_case(param: CaseParam, key: str) -> PlannedCase:
         fingerprint=param.ref.fingerprint,
         spec=param.spec,
         trial=param.trial,
-        folder=_folder(param.ref.path) if param.spec.startswith(SANDBOX) else "",
+        folder=str(path if path.is_dir() else path.parent) if param.spec.startswith(SANDBOX) else "",
     )
-
-
-def _folder(path: Path) -> str:
-    """Return the folder of a solution file; a checkpoint without files is its folder."""
-    return str(path if path.is_dir() else path.parent)
 
 
 def place_of(planned: PlannedCase, param: CaseParam) -> tuple[object, ...]:

@@ -47,16 +47,13 @@ class Listener:
             poller.register(descriptor, select.POLLIN)
         while heard := dict(poller.poll(seconds * 1000)):
             if speaker in heard:
-                self._drain()
+                for _ in range(_LAST_CHUNKS):
+                    if not self._read():
+                        break
                 return True
             if not self._read():
                 poller.unregister(self.pipe)
         return False
-
-    def _drain(self) -> None:
-        for _ in range(_LAST_CHUNKS):
-            if not self._read():
-                return
 
     def _read(self) -> bool:
         try:

@@ -193,7 +193,7 @@ def _limit(ran: Ran, terms: Terms, stderr: str) -> Termination | None:
     if stage.cpu_seconds is not None and stage.cpu_seconds - terms.overhead > limits.cpu_seconds:
         return Termination.CPU_TIME
     if stage.status == "TO":
-        return _timed_out(stage, terms)
+        return _wall(terms) if "wall" in stage.message else _cpu(terms)
     if _out_of_memory(stage, terms, stderr):
         return _memory(terms)
     return _killed(ran, terms)
@@ -209,12 +209,6 @@ def _killed(ran: Ran, terms: Terms) -> Termination | None:
     if not stage.status and name in {"SIGKILL", "SIGXCPU"} and used:
         return _cpu(terms)
     return None
-
-
-def _timed_out(stage: Stage, terms: Terms) -> Termination:
-    if "wall" in stage.message:
-        return _wall(terms)
-    return _cpu(terms)
 
 
 def _cpu(terms: Terms) -> Termination:

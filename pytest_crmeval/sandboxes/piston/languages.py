@@ -39,13 +39,10 @@ def versions(rows: Iterable[Mapping[str, Any]]) -> Versions:
         runtime = row.get("runtime")
         names = {"pypy"} if runtime == "pypy" else {row["language"], *row.get("aliases", ())}
         for language, wanted in NAMES.items():
-            if not names.isdisjoint(wanted) and runtime not in _OTHER_RUNTIMES and not _is_python_2(language, row):
+            is_python_2 = language is Language.PYTHON and row["version"].startswith("2.")
+            if not names.isdisjoint(wanted) and runtime not in _OTHER_RUNTIMES and not is_python_2:
                 found.setdefault(language, {})[row["version"]] = row["language"]
     return found
-
-
-def _is_python_2(language: Language, row: Mapping[str, Any]) -> bool:
-    return language is Language.PYTHON and row["version"].startswith("2.")
 
 
 def agreed(language: Language, asked: str, servers: Sequence[Versions]) -> str:

@@ -145,14 +145,16 @@ class Pool:
                 able = [each for each in self.healthy if str(each.address) not in refused] or self.healthy
                 free = [each for each in able if each.in_flight < each.bound]
                 if free:
-                    return self._take(min(free, key=lambda each: _order(each, avoided)))
+                    return self._take(
+                        min(free, key=lambda each: (each is avoided, each.in_flight / each.bound, each.served))
+                    )
                 due = self._due()
                 if due is not None:
                     self._look_again(due)
-                elif self.healthy:
-                    self._changed.wait(self._until_due())
+                elif not self.healthy and all(each.looks >= self._patience.looks for each in self.endpoints):
+                    raise SandboxError(self.sick_ones())
                 else:
-                    self._wait_or_give_up()
+                    self._changed.wait(self._until_due())
 
     def _take(self, endpoint: Endpoint) -> Endpoint:
         endpoint.in_flight += 1
@@ -170,11 +172,6 @@ class Pool:
     def _until_due(self) -> float | None:
         sick = [each.look_at for each in self.endpoints if each.reason]
         return max(0.0, min(sick) - time.monotonic()) if sick else None
-
-    def _wait_or_give_up(self) -> None:
-        if all(each.looks >= self._patience.looks for each in self.endpoints):
-            raise SandboxError(self.sick_ones())
-        self._changed.wait(self._until_due())
 
     def _look_again(self, endpoint: Endpoint) -> None:
         """Look at a sick server without the lock; the others wait for what comes of it."""
@@ -206,7 +203,3 @@ class Pool:
     def _check_open(self) -> None:
         if self._closed:
             raise SandboxError("the sandbox is closed")
-
-
-def _order(endpoint: Endpoint, avoided: Endpoint | None) -> tuple[bool, float, int]:
-    return endpoint is avoided, endpoint.in_flight / endpoint.bound, endpoint.served

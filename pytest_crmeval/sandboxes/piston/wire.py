@@ -75,8 +75,10 @@ class Wire:
             read = _read(connection, response, start + seconds)
             keep = not response.will_close
             return Answer(status=response.status, body=read, seconds=time.monotonic() - start)
+        except TimeoutError as error:
+            raise LostError(f"it did not answer within {seconds:g} s") from error
         except (OSError, HTTPException) as error:
-            raise LostError(_told(error, seconds)) from error
+            raise LostError(str(error) or type(error).__name__) from error
         finally:
             self._back(connection, keep=keep)
 
@@ -148,12 +150,6 @@ def _read(connection: HTTPConnection, response: HTTPResponse, deadline: float) -
     if left_over:
         raise LostError(f"its answer ended {left_over:,} bytes too early")
     return b"".join(parts)
-
-
-def _told(error: Exception, seconds: float) -> str:
-    if isinstance(error, TimeoutError):
-        return f"it did not answer within {seconds:g} s"
-    return str(error) or type(error).__name__
 
 
 def _shut(connection: socket.socket | None) -> None:
