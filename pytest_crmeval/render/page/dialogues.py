@@ -60,10 +60,9 @@ class Kept:
 
 def kept(run: Path, trial: Trial) -> Kept:
     """Return the stored dialogue of a trial, which may be empty, for example if the case was invalid."""
-    root = os.path.join(run, "")  # noqa: PTH118 (a page reads as many files as there are trials)
-    found = _read(root, name_of(trial), trial)
+    found = _read(run, name_of(trial), trial)
     if found is None:
-        found = _read(root, name_of(trial, name=own_name(trial.planned.case, trial.planned.key)), trial)
+        found = _read(run, name_of(trial, name=own_name(trial.planned.case, trial.planned.key)), trial)
     return found or Kept()
 
 
@@ -92,15 +91,14 @@ def dialogue(trial: Trial, found: Kept) -> JsonObject:
     return {name: value for name, value in shown.items() if value}
 
 
-def _read(root: str, name: str, trial: Trial) -> Kept | None:
+def _read(run: Path, name: str, trial: Trial) -> Kept | None:
     """Return the dialogue in a file; None if there is no file, or if another test that plays the same case wrote it."""
     where = f"{TRANSCRIPTS}/{name}"
     try:
-        with open(root + where, "rb", buffering=0) as file:  # noqa: PTH123 (see kept)
-            content = file.read()
+        content = _beginning(f"{run}/{where}")
         if len(content) <= LONGEST and (quick := _read_quickly(content)):
             return Kept(turns=quick.turns, where=where) if quick.record.key == trial.planned.key else None
-        document = parsed(content)  # numbers that JSON does not have stay as they are written
+        document = parsed((run / where).read_bytes())  # numbers that JSON does not have stay as they are written
         if ENCRYPTED in document:
             return Kept(where=where, closed=True)
         shown: Any = map(_cut, document["turns"])
@@ -114,6 +112,15 @@ def _read(root: str, name: str, trial: Trial) -> Kept | None:
         return Kept(where=where, trouble=f"is not a transcript: {cut(repr(error), 200)}")
 
 
+def _beginning(path: str) -> bytes:
+    """Return a file, or more than LONGEST bytes of it; a page reads as many files as there are trials."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(descriptor, LONGEST + 1)
+    finally:
+        os.close(descriptor)
+
+
 def _read_quickly(content: bytes) -> _Document | None:
     """Return a transcript whose texts are copied as they are; None if it must be parsed completely."""
     try:
@@ -123,12 +130,12 @@ def _read_quickly(content: bytes) -> _Document | None:
 
 
 def _turn(turn: _Turn, number: int, faults: Sequence[Fault]) -> JsonObject:
-    wrong: list[Json] = [_fault(fault, beside=True) for fault in faults if fault.turn == number]
-    return {
-        "said": turn.messages,
-        **({"cut": True} if turn.cut else {}),
-        **({"faults": wrong} if wrong else {}),
-    }
+    shown: dict[str, Json] = {"said": turn.messages}
+    if turn.cut:
+        shown["cut"] = True
+    if wrong := [_fault(fault, beside=True) for fault in faults if fault.turn == number]:
+        shown["faults"] = wrong
+    return shown
 
 
 def _fault(fault: Fault, *, beside: bool = False) -> JsonObject:
