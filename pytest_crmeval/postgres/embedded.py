@@ -208,7 +208,7 @@ def _identity(binaries: Binaries) -> _Identity:
     """Return the present user, unless it is root; then a user in a namespace, or else the system user for no one."""
     if os.geteuid() != 0:
         return _Identity()
-    if _runs([*_UNSHARE, "true"]):  # in a user namespace, the server sees an ordinary user, and the kernel root's files
+    if _can_unshare():
         return _Identity(prefix=_UNSHARE)
     user, group = _nobody()
     version = [str(binaries.folder / "postgres"), "--version"]  # a .venv below a private home can't be run by others
@@ -266,6 +266,11 @@ def _order(binaries: Binaries, identity: _Identity, home: Path) -> dict[str, obj
             *[word for name, value in settings.items() for word in ("-c", f"{name}={value}")],
         ],
     }
+
+
+def _can_unshare() -> bool:
+    """Whether user namespaces work: in one, the server sees an ordinary user, and the kernel root's files."""
+    return _runs([*_UNSHARE, "true"])
 
 
 def _runs(command: Sequence[str], **who: Any) -> bool:  # noqa: ANN401 (arguments of subprocess)
