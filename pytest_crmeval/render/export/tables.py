@@ -95,7 +95,7 @@ class CallRow(Row, frozen=True, kw_only=True):
 
 
 class UsageRow(Row, frozen=True, kw_only=True):
-    """The usage of the subject, of one of its roles, or of the judge."""
+    """The usage of the subject, of one of its roles, of the judge, or of the simulated user."""
 
     role: str
     calls: int
@@ -181,9 +181,10 @@ def calls(run: str, trial: Trial, folder: Path | None) -> Iterator[CallRow]:
 
 
 def usage(run: str, trial: Trial, folder: Path | None) -> Iterator[UsageRow]:  # noqa: ARG001 (as the other tables)
-    """Yield a row per role of the subject, or one for the subject if it has no roles, and one for the judge."""
+    """Yield a row per role of the subject, or one for the subject itself, for the judge and for the simulated user."""
     judge = trial.judgement.bill if trial.judgement else None
-    bills: dict[str, Bill | None] = {**(trial.roles or {"subject": trial.bill}), "judge": judge}
+    subject = trial.roles or {"subject": trial.bill}
+    bills: dict[str, Bill | None] = {**subject, "judge": judge, "simulated user": trial.simulator}
     for role, bill in bills.items():
         if bill is not None:
             yield UsageRow(

@@ -75,6 +75,7 @@ TRIALS: list[Trial] = [
         trial(planned("talk", subject="pair"), Verdict.PASSED),
         roles={"student": BILL, "teacher": Bill(usage=Usage(input=10, output=2, calls=1), cost=0.001)},
         bill=BILL + Bill(usage=Usage(input=10, output=2, calls=1), cost=0.001),
+        simulator=Bill(usage=Usage(input=70, output=7, calls=1), cost=0.002),
     ),
     replace(
         trial(planned("secret", suite="quiz", subject="gpt"), Verdict.PASSED),
@@ -176,7 +177,8 @@ def test_notebook_of_the_documentation_runs() -> None:
     assert [("crm", "talk")] == list(found["differing"].index)
     assert {("crm", "gpt", "talk", 1): 1} == found["first_wrong"].to_dict()
     assert {("gpt", "delete_quote", "not_found"): 1} == found["refused"].to_dict()
-    assert {("gpt", "subject"), ("gpt", "judge"), ("pair", "student"), ("pair", "teacher")} == set(found["costs"].index)
+    roles = {"gpt": ("subject", "judge"), "pair": ("student", "teacher", "simulated user")}
+    assert {(subject, role) for subject in roles for role in roles[subject]} == set(found["costs"].index)
 
 
 def test_run_is_loaded_by_any_of_its_paths(kept: Path) -> None:
