@@ -36,13 +36,13 @@ for variable in (
     *("PYTEST_ADDOPTS", "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
 ):
     os.environ.pop(variable, None)
-os.environ["COLUMNS"] = "80"  # what is printed is as wide as in a pipe, whoever's terminal it is
+os.environ["COLUMNS"] = "80"  # the output is as wide as in a pipe, whatever the terminal is
 # Property tests try the same examples on every machine, however busy it is.
 settings.register_profile(
     "crmeval", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("crmeval")
-# `make test &`, `nohup make test`: whoever started us has a signal ignored, and so would all that we start.
+# `make test &`, `nohup make test`: the parent process ignores a signal, and all our children would inherit that.
 for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, usual)

@@ -36,7 +36,7 @@ _LABELS: Mapping[str, str] = {
     "company_id": "name",
     "client_id": "name",
 }
-"""What rows are told by."""
+"""The columns that identify rows."""
 _TABLES: Mapping[str, str] = {
     "clients": r"clients?|customers?|accounts?",
     "companies": r"compan(?:y|ies)",
@@ -238,7 +238,7 @@ def _figured(shown: Shown) -> tuple[str, Facts] | None:
 
 
 def _extreme(rows: Sequence[Row], text: str) -> tuple[str, Facts] | None:
-    """Return the row that is first, biggest or smallest, by what it is told by; nothing, if two of them are."""
+    """Return the row that is first, biggest or smallest, by the column that identifies it; nothing if two rows are."""
     key = own_key(rows[0])
     first, most, least = (re.search(words, text) is not None for words in (_FIRST, _MOST, _LEAST))
     if not (first or most or least):
@@ -255,7 +255,7 @@ def _money(row: Row) -> float:
 
 
 def _cells(shown: Shown) -> Facts:
-    """Return what the rows have in the columns that are asked for; in none, what they are told by."""
+    """Return what the rows have in the columns that are asked for; if none is, in those that identify rows."""
     key = own_key(shown.rows[0])
     asked = [column for column, words in _COLUMNS.get(key, {}).items() if re.search(words, shown.text)]
     if "email" in asked:  # an address to write to

@@ -74,17 +74,17 @@ class FakeProgram:
         """Interpret the program line by line."""
         del limits
         RAN.append(self._source)
-        told = {"cpu_seconds": 0.01, "wall_seconds": 0.02, "memory_bytes": 2**20}
+        shown = {"cpu_seconds": 0.01, "wall_seconds": 0.02, "memory_bytes": 2**20}
         said = b""
         for line in self._source.splitlines():
             word, _, rest = line.strip().partition(" ")
             if word in ENDINGS:
                 signal = "SIGSEGV" if word == "signal" else ""
-                return Execution(ending=ENDINGS[word], signal=signal, stdout=said, **told)  # type: ignore[arg-type]
+                return Execution(ending=ENDINGS[word], signal=signal, stdout=said, **shown)  # type: ignore[arg-type]
             if word == "exit":
-                return Execution(ending=Termination.EXITED, exit_code=int(rest), stdout=said, **told)  # type: ignore[arg-type]
+                return Execution(ending=Termination.EXITED, exit_code=int(rest), stdout=said, **shown)  # type: ignore[arg-type]
             said += self._said(word, rest, feed)
-        return Execution(ending=Termination.EXITED, exit_code=0, stdout=said, **told)  # type: ignore[arg-type]
+        return Execution(ending=Termination.EXITED, exit_code=0, stdout=said, **shown)  # type: ignore[arg-type]
 
     def _said(self, word: str, rest: str, feed: ProgramInput) -> bytes:
         if word == "break":

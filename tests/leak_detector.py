@@ -90,7 +90,7 @@ class LeakDetector:
         self.found += unsaid or [f"{'itself' if own else message.speaker}: nobody said {piece!r}" for piece in strange]
 
     def _unsaid(self, where: str, pieces: Iterator[str] | Sequence[str], more: Sequence[str] = ()) -> list[str]:
-        """Return the secrets that are told in some text, and that nobody has said."""
+        """Return the secrets in a text that no message has mentioned."""
         named = [turn.expectation.call.tool for turn in self._case.turns] if where == "user" else []
         said = [*self._said, *more]
         return [

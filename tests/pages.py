@@ -50,7 +50,7 @@ def planned_case(case: str, subject: str, suite: str = "crm") -> PlannedCase:
 
 
 def dialogue_of(*said: str, value: Json = None) -> Transcript:
-    """Return a transcript: for each text a turn in which it is said, called with, found and told back."""
+    """Return a transcript: for each text a turn in which it is in the request, the call, the result and the reply."""
     return Transcript(exchanges=[_turn(text, value) for text in said])
 
 
@@ -139,8 +139,8 @@ def comparison(failing: Sequence[str], passing: Sequence[str], subject: str = "c
         newly_passing=tuple(CaseChange(case=case, before=0.0, after=1.0) for case in passing),
         gone=(CaseChange(case="was-there", before=1.0),),
     )
-    told: JsonObject = {"id": "before", "started": "2026-11-15T02:00:00+00:00", "source": "reports/before.json"}
-    return Comparison(baseline=told, run={"id": "shown"}, contrasts=(contrast,))
+    printed: JsonObject = {"id": "before", "started": "2026-11-15T02:00:00+00:00", "source": "reports/before.json"}
+    return Comparison(baseline=printed, run={"id": "shown"}, contrasts=(contrast,))
 
 
 def _turn(text: str, value: Json) -> Exchange:

@@ -4,7 +4,7 @@ from typing import Protocol
 
 
 class Gate(Protocol):
-    """Whoever gives permits."""
+    """An object that gives permits."""
 
     def acquire(self, model: str, tokens: int, patience: float | None = None) -> int | None:
         """Give one."""

@@ -65,7 +65,7 @@ def steps_of(case: Conversation, exchanges: Sequence[Exchange], before: Sequence
     """
     events: list[Event] = []
     words: list[str] = []
-    worlds = [*before, World(state={})]  # after the last call nobody looks any more
+    worlds = [*before, World(state={})]  # nothing is looked at after the last call
     for number, exchange in enumerate(exchanges, start=1):
         said = [each.messages[0].text for each in exchanges[:number]]
         for event, parts in _events(exchange, worlds, sum(bool(event.call.tool) for event in events)):
@@ -89,7 +89,7 @@ def _events(exchange: Exchange, worlds: Sequence[World], done: int) -> Iterator[
 
 
 def _is_settled(case: Conversation, number: int, exchange: Exchange) -> bool:
-    """Whether nothing is left open for the turn after: nothing was refused, or not there, and nobody asked back."""
+    """Whether nothing is left open for the turn after: nothing was refused or missing, and no question was asked."""
     expectation = case.turns[number - 1].expectation
     came_to_nothing = any(result.value == [] for _, result in exchange.calls)
     return bool(exchange.calls) and expectation.succeeds and not expectation.asks and not came_to_nothing

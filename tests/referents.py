@@ -230,7 +230,7 @@ def _described(world: World, kind: str, text: str, named: Sequence[str]) -> Foun
     """Return what belongs to the named records, or what they belong to."""
     above = [owner for row_id in named for of, owner in world.owners(world.rows[row_id]) if of == kind]
     rest = without(text, "", [world.names[row_id] for row_id in named if row_id in world.names])
-    below = [told_apart(world, children_of(world, kind, row_id), rest) for row_id in named]
+    below = [distinguished(world, children_of(world, kind, row_id), rest) for row_id in named]
     return dict.fromkeys([*above, *(row_id for ids in below for row_id in ids)], "belongs")
 
 
@@ -256,7 +256,7 @@ def _talked_of(moment: Moment, kind: str) -> Found:
 def _last(world: World, kind: str, event: Event, text: str, *, near: bool) -> Found:
     """Return what an event was about, or, where the words say so or nothing else is, what belongs to that."""
     meant = event.meant(kind)
-    own = dict.fromkeys(told_apart(world, meant, text) or _owned(world, meant, text), "last record")
+    own = dict.fromkeys(distinguished(world, meant, text) or _owned(world, meant, text), "last record")
     below = _belonging(world, kind, event, text) if near else {}
     return below or own if _OF_IT.search(text) else own or below
 
@@ -271,11 +271,11 @@ def _owned(world: World, ids: Sequence[str], text: str) -> Sequence[str]:
 def _belonging(world: World, kind: str, event: Event, text: str) -> Found:
     near = [event.meant(KINDS[key]) for key in KEYS]
     owners = [owner for meant in near if len(meant) == 1 for owner in meant]
-    below = (told_apart(world, children_of(world, kind, owner), text) for owner in owners)
+    below = (distinguished(world, children_of(world, kind, owner), text) for owner in owners)
     return dict.fromkeys(next(filter(None, below), ()), "belongs")
 
 
-def told_apart(world: World, ids: Sequence[str], text: str) -> Sequence[str]:
+def distinguished(world: World, ids: Sequence[str], text: str) -> Sequence[str]:
     """Return the only record among several, or those that the words tell from all the others.
 
     A status may also be what is to become of a record: it only counts where nothing else tells them apart.
@@ -313,7 +313,7 @@ def _ranks(row: Row, words: str, text: str) -> bool:
 
 
 def _states(row: Row, text: str) -> set[str]:
-    """Return what a text says of how a row stands: its status, its stage, its amount, somebody's job."""
+    """Return what a text says of how a row stands: its status, its stage, its amount, a person's title."""
     found = {f"{name} {row[name]}": chosen(str(row[name]), text) for name in _filled(row, ("status", "stage"))}
     found |= {f"title {row[name]}": says(text, str(row[name]), exactly=False) for name in _filled(row, ("title",))}
     return {mark for mark, fits in found.items() if fits} | ({f"over {_amount(row)}"} & _sums(text))

@@ -19,7 +19,7 @@ from tests.postgres.processes import eventually
 
 SECONDS = 300.0
 FOREIGN = ("CI", "BUILD_NUMBER", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", "COLUMNS", "LINES")
-"""Variables of whoever runs the tests that would change what is shown."""
+"""Variables of the user's environment that would change the output."""
 
 
 class Terminal:
@@ -76,7 +76,7 @@ class Terminal:
         while True:
             try:
                 read = os.read(self._controlling, 65_536)
-            except OSError:  # nobody is there any more
+            except OSError:  # the other side has closed it
                 return
             if not read:
                 return

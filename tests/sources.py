@@ -17,9 +17,9 @@ from tests.referents import (
     all_referents,
     children_of,
     chosen,
+    distinguished,
     own_key,
     referents,
-    told_apart,
     unset,
     without,
 )
@@ -110,7 +110,7 @@ def leaves_of(call: ToolCall) -> Iterator[Leaf]:
 
 
 def sources_of(question: Question) -> list[str]:
-    """Return the names of all sources that a value has; none, if nobody could know it."""
+    """Return the names of all sources that a value has; none if it can't be known."""
     return list(dict.fromkeys(_FINDERS.get(_sort(question.leaf.argument), _text)(question)))
 
 
@@ -180,7 +180,7 @@ def _all_quotes(question: Question) -> Sequence[str]:
 
 
 def _clients_behind(question: Question) -> Sequence[str]:
-    """Return the client of the deal that a contract is about, if there is one: nobody has to name both."""
+    """Return the client of the deal that a contract is about, if there is one: a user need not name both."""
     deal = question.moment.world.rows.get(str(question.call.arguments.get("opportunity_id")))
     is_asked = question.call.tool == "create_contract" and question.leaf.argument == "client_id"
     return [str(deal["client_id"])] if deal and is_asked else ()
@@ -222,7 +222,7 @@ def _bases(question: Question) -> Iterator[Json]:
     yield own.get("amount")
     if call.tool == "create_contract":
         quotes = children_of(world, "Quote", str(call.arguments.get("opportunity_id")))
-        yield from (world.rows[quote]["amount"] for quote in told_apart(world, quotes, question.text))
+        yield from (world.rows[quote]["amount"] for quote in distinguished(world, quotes, question.text))
 
 
 def _worked_out(base: Fraction, question: Question) -> Iterator[Fraction]:

@@ -43,14 +43,12 @@ def test_the_bundle_is_what_the_generator_writes(records: list[ConversationRecor
 
 
 def test_it_is_small_enough_for_git() -> None:
-    """Under 8 MB."""
     assert BUNDLE.stat().st_size < 8_000_000
 
 
 def test_lint_has_nothing_to_say(capsys: pytest.CaptureFixture[str]) -> None:
-    """No invalid conversation, and no irregularity of any kind."""
     status = cli.main(["lint", str(BUNDLE), "--format", "json"])
-    found = {kind: told["examples"] for kind, told in json.loads(capsys.readouterr().out)["kinds"].items()}
+    found = {kind: shown["examples"] for kind, shown in json.loads(capsys.readouterr().out)["kinds"].items()}
 
     assert 0 == status
     assert {} == {kind: examples for kind, examples in found.items() if examples}
@@ -62,17 +60,15 @@ def test_the_levels_have_the_published_shares(described: Description) -> None:
 
 
 def test_every_tool_is_called_often_enough_to_count(described: Description) -> None:
-    """At least 15 times, whichever it is."""
     assert {} == {tool: described.tools[tool].total for tool in sorted(TOOLS) if described.tools[tool].total < 15}
 
 
-def test_one_turn_in_ten_must_not_be_done_as_told(described: Description) -> None:
+def test_one_turn_in_ten_must_be_refused_or_clarified(described: Description) -> None:
     """It is refused, asked back about, found to be about nothing, or not for the CRM."""
     assert 0.08 < described.behaviours["any"] / described.turns < 0.13
 
 
 def test_it_is_about_many_firms_and_people(described: Description) -> None:
-    """No monoculture of one client and one deal."""
     assert described.names["companies"] >= 300
     assert described.names["people"] >= 500
 
@@ -122,17 +118,14 @@ def test_records_are_seldom_called_by_their_id(described: Description) -> None:
 
 
 def test_chains_have_three_to_five_segments(described: Description) -> None:
-    """Of each some."""
     assert {3, 4, 5} == set(described.chains)
 
 
 def test_a_quarter_is_held_out(described: Description) -> None:
-    """For agents that learn."""
     assert 0.2 < described.splits["test"] / described.conversations < 0.3
 
 
 def test_nothing_that_is_held_out_is_like_what_is_not(records: list[ConversationRecord]) -> None:
-    """Or what is learned would be what is tested."""
     seen = {signature(record) for record in records if record.split == "train"}
 
     assert [] == [record.conversation_id for record in records if record.split == "test" and signature(record) in seen]

@@ -1,4 +1,4 @@
-"""Whether scores can be believed: on every suite the perfect agent scores 1.000, and nobody else who is not as good."""
+"""The scores are sound: on every suite the oracle scores 1.000, and flawed agents score less."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -47,14 +47,14 @@ def test_scorers_accept_correct_and_reject_corrupted_behaviour(crm: Crm, plays: 
 
     found = calibrate(cases, observed, DEFAULT, tools=crm.tools, bluffers=[mute(), parrot()], tries=tries)
 
-    told = "\n".join(found.lines())
-    assert {"oracle": 1.000, "mute": 0.000, "parrot": 0.000} == found.to_dict()["passed"], told
-    assert found.caught >= 0.99, told
-    assert found.accepted >= 0.99, told
+    output = "\n".join(found.lines())
+    assert {"oracle": 1.000, "mute": 0.000, "parrot": 0.000} == found.to_dict()["passed"], output
+    assert found.caught >= 0.99, output
+    assert found.accepted >= 0.99, output
     assert found.holds
     assert all_tried(found.corrupted) >= 10
     assert all_tried(found.equivalent) >= 10
-    assert [] == [kind for kind, tally in found.corrupted.items() if tally.misses and f"corrupted {kind}" not in told]
+    assert [] == [kind for kind, tally in found.corrupted.items() if tally.misses and f"corrupted {kind}" not in output]
     assert len(cases) == found.cases
 
 
@@ -113,7 +113,6 @@ class Declining:
 
 @pytest.mark.parametrize("plays", BUNDLED, ids=lambda path: path.stem, indirect=True)
 def test_agent_that_always_declines_passes_no_case(crm: Crm, plays: list[ReferencePlay]) -> None:
-    """It is right in turns that must not be done as told; no conversation has only those."""
     played, agent = observer(crm, plays), Declining()
     short = [play.case for play in plays if play.case.complexity == "simple"]
 
@@ -125,5 +124,4 @@ def test_agent_that_always_declines_passes_no_case(crm: Crm, plays: list[Referen
 
 
 def test_bundled_suite_exists() -> None:
-    """Otherwise this file would say nothing."""
     assert "crm" in [path.stem for path in BUNDLED]

@@ -156,8 +156,8 @@ def judge(sandbox: Sandbox) -> Iterator[Judge]:
         yield one
 
 
-def told(found: Solution | Ungradable, problems: Problems, sandbox: Sandbox, judge: Judge | None = None) -> str:
-    """Return what becomes of a line: a defect, or a verdict; ``to be judged`` if there is nobody to do that."""
+def shown(found: Solution | Ungradable, problems: Problems, sandbox: Sandbox, judge: Judge | None = None) -> str:
+    """Return what becomes of a line: a defect, or a verdict; ``to be judged`` if there is no sandbox."""
     if isinstance(found, Ungradable):
         return found.defect
     problem = problems.get(found.problem)
@@ -238,7 +238,7 @@ def test_a_problem_accepts_what_is_right_and_rejects_what_looks_so(
     if letter == "3/E" and sandbox.missing(Language.CPP):
         pytest.skip("its checker is in C++")
 
-    found = {path.name: told(solution_of(path), problems, sandbox, judge) for path in paths}
+    found = {path.name: shown(solution_of(path), problems, sandbox, judge) for path in paths}
 
     assert expected == found
     assert any(path.suffix == ".py" and promised(path) == "AC" for path in paths)
@@ -259,7 +259,7 @@ def test_every_line_gets_the_verdict_that_it_was_made_for(
         for number, line in enumerate(lines, start=1)
     }
 
-    assert expected == {line.found.line: told(line.found, problems, sandbox, judge) for line in lines}
+    assert expected == {line.found.line: shown(line.found, problems, sandbox, judge) for line in lines}
 
 
 @pytest.mark.parametrize("checkpoint", VERDICTS)
@@ -270,13 +270,12 @@ def test_every_line_is_about_the_problem_it_is_made_for(checkpoint: str) -> None
 
 @pytest.mark.parametrize("checkpoint", VERDICTS)
 def test_without_a_compiler_only_what_needs_it_is_left_out(checkpoint: str, problems: Problems) -> None:
-    """All other lines are what they are with one."""
     machine = WithoutCompiler()
     for line in lines_of(checkpoint):
         usual = DEFECTS.get(line.expected, "to be judged")
         expected = Defect.UNSUPPORTED if needs_compiler(line, problems) else usual
 
-        assert expected == told(line.found, problems, machine), line.found.line
+        assert expected == shown(line.found, problems, machine), line.found.line
 
 
 def test_the_checkpoints_are_found_by_step() -> None:
@@ -293,7 +292,7 @@ def test_they_get_better() -> None:
 
 
 @pytest.mark.parametrize("checkpoint", VERDICTS)
-def test_the_page_tells_the_same_figures(checkpoint: str) -> None:
+def test_page_shows_the_same_figures(checkpoint: str) -> None:
     """Lines, how many are judged and solved, pass@1."""
     lines = lines_of(checkpoint)
     judged, solved = sum(line.is_judged for line in lines), sum(line.expected == "AC" for line in lines)

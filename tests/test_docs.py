@@ -63,7 +63,6 @@ def converted(tmp_path: Path) -> Path:
 
 
 def test_a_refusal_stays_a_refusal() -> None:
-    """Also after a look that was none."""
     (dialogue,) = blocks("converting-transcripts.md", "json")
     record = json.loads(dialogue)
     find = {"name": "find_account", "arguments": {"query": "Harbor"}}
@@ -105,7 +104,6 @@ def by_hand(tmp_path: Path) -> Path:
 
 @pytest.mark.usefixtures("few_replies")
 def test_scorers_are_sound_on_a_conversation_written_by_hand(by_hand: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As the page says."""
     assert 0 == cli.main(["lint", str(by_hand)]), capsys.readouterr().out
     assert 0 == cli.main(["calibrate", str(by_hand), "--tries", "20"]), capsys.readouterr().out
 
@@ -175,7 +173,6 @@ def test_the_options_of_a_workflow_are_ours(page: str) -> None:
 
 
 def test_reference_has_every_option_and_setting() -> None:
-    """And no other."""
     page = (ROOT / "docs" / "reference" / "options.md").read_text(encoding="utf-8")
 
     assert set(re.findall(r"^\| `(--crmeval-[a-z-]+)", page, re.MULTILINE)) == DECLARED
@@ -183,7 +180,6 @@ def test_reference_has_every_option_and_setting() -> None:
 
 
 def test_the_name_of_the_run_is_what_the_last_job_of_the_matrix_looks_for() -> None:
-    """Otherwise nothing would be merged."""
     (job,) = blocks("shards.md", "yaml")
 
     assert "RUN: shard-${{ matrix.shard }}" in job
@@ -218,9 +214,9 @@ def test_the_last_job_of_the_matrix_is_red_if_a_shard_is(result: str, status: in
     _, _, after = job.partition("- run: crmeval merge")
     (command,) = re.findall(r"- run: (.*)", after)
 
-    told = subprocess.run(["/bin/sh", "-c", command.replace("${{ needs.shard.result }}", result)], check=False)
+    shown = subprocess.run(["/bin/sh", "-c", command.replace("${{ needs.shard.result }}", result)], check=False)
 
-    assert status == told.returncode
+    assert status == shown.returncode
 
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -1,4 +1,4 @@
-"""The house: floors that imports go down, and slow things that nobody carries in."""
+"""The layers of the package, and slow modules that are not imported."""
 
 import gc
 import json
@@ -58,12 +58,10 @@ def test_what_is_printed_is_as_wide_on_every_terminal() -> None:
 
 
 def test_every_contract_is_kept() -> None:
-    """In the house as it is."""
     assert dict.fromkeys(CONTRACTS, "KEPT") == lint(ROOT)[0]
 
 
 def test_every_contract_is_kept_in_a_copy(house: Path) -> None:
-    """Otherwise the next test would prove nothing."""
     assert dict.fromkeys(CONTRACTS, "KEPT") == lint(house)[0]
 
 
@@ -177,7 +175,7 @@ Told = Callable[..., dict[str, set[str]]]
 
 
 @pytest.fixture
-def told(tmp_path: Path) -> Told:
+def shown(tmp_path: Path) -> Told:
     """Return a function that runs pytest and returns which slow packages each of its processes holds at its end."""
 
     def pytest_run(test: str, *arguments: str) -> dict[str, set[str]]:
@@ -194,19 +192,18 @@ def told(tmp_path: Path) -> Told:
     return pytest_run
 
 
-def test_a_pytest_run_without_us_carries_nothing_slow(told: Told) -> None:
-    """From the first hook to the last."""
-    assert {"controller": set()} == told(UNRELATED)
+def test_a_pytest_run_without_us_carries_nothing_slow(shown: Told) -> None:
+    assert {"controller": set()} == shown(UNRELATED)
 
 
-def test_a_pytest_run_without_us_carries_nothing_slow_on_workers(told: Told) -> None:
+def test_a_pytest_run_without_us_carries_nothing_slow_on_workers(shown: Told) -> None:
     """The controller is ready to exchange values with its workers, and has loaded msgspec for that."""
-    assert {"controller": {"msgspec"}, "gw0": set()} == told(UNRELATED, "-n", "1")
+    assert {"controller": {"msgspec"}, "gw0": set()} == shown(UNRELATED, "-n", "1")
 
 
-def test_a_pytest_run_with_us_would_be_noticed(told: Told) -> None:
+def test_a_pytest_run_with_us_would_be_noticed(shown: Told) -> None:
     """The two tests above can fail: to know the cases, a marked test needs msgspec."""
-    assert {"controller": {"msgspec"}} == told(MARKED, "--collect-only")
+    assert {"controller": {"msgspec"}} == shown(MARKED, "--collect-only")
 
 
 def test_crmeval_never_imports_pytest() -> None:

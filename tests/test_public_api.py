@@ -74,9 +74,11 @@ def test_members(snapshot: SnapshotAssertion) -> None:
 def test_every_public_name_says_what_it_is(name: str) -> None:
     """In a sentence of its own, not in the one that ``dataclass`` makes up; its methods, too."""
     value = PUBLIC_NAMES[name]
-    told = {name: value.__doc__, **{member: getattr(value, member).__doc__ for member in _behaviour(value)}}
+    shown = {name: value.__doc__, **{member: getattr(value, member).__doc__ for member in _behaviour(value)}}
 
-    assert [] == [member for member, text in told.items() if not text or not text.strip().splitlines()[0].endswith(".")]
+    assert [] == [
+        member for member, text in shown.items() if not text or not text.strip().splitlines()[0].endswith(".")
+    ]
     assert not (value.__doc__ or "").startswith(f"{name}(")
 
 
@@ -116,7 +118,6 @@ def test_help_is_one_line_per_option_in_three_groups(notebook: Notebook) -> None
 
 
 def test_every_option_begins_with_our_name(notebook: Notebook) -> None:
-    """Nobody else's option is taken; and its help is there."""
     assert set() == {name for name in notebook.options if not name.startswith(("--crmeval-", "crmeval"))}
     assert set() == {name for name in notebook.settings if not name.startswith("crmeval_")}
     assert all(option["help"] for name, option in notebook.options.items() if name.startswith("--"))

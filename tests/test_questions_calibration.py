@@ -1,4 +1,4 @@
-"""Whether grades can be believed: on every bundled set of questions the oracle is always right, and nobody else is."""
+"""The grades are sound: on every bundled set of questions the oracle is always right, and other agents are not."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -49,13 +49,11 @@ class Saying:
 
 @EVERY
 def test_the_oracle_is_always_right(suite: str) -> None:
-    """With no judge."""
     assert {Attempt.CORRECT} == {outcome(question, QuestionOracle(question)) for question in SUITES[suite]}
 
 
 @EVERY
 def test_who_says_nothing_or_anything_is_never_right(suite: str) -> None:
-    """The parrot repeats the question, choices included; a judge may be asked about it, but nobody passes it before."""
     assert {Attempt.NOT_ATTEMPTED} == {outcome(question, mute()) for question in SUITES[suite]}
     assert Attempt.CORRECT not in {outcome(question, parrot()) for question in SUITES[suite]}
 
@@ -74,7 +72,6 @@ def test_an_oracle_with_a_flaw_is_caught(suite: str) -> None:
 @EVERY
 @pytest.mark.parametrize("wording", WORDINGS)
 def test_the_right_answer_is_accepted_in_other_words(suite: str, wording: str) -> None:
-    """And in markdown."""
     for question in SUITES[suite]:
         for answer in (question.answer, question.answer.upper(), *question.aliases):
             assert Attempt.CORRECT is outcome(question, Saying(wording.format(answer)))
@@ -82,7 +79,6 @@ def test_the_right_answer_is_accepted_in_other_words(suite: str, wording: str) -
 
 @EVERY
 def test_the_answer_never_reaches_the_agent(suite: str) -> None:
-    """What it is told is the same whatever the right answer is."""
     for question in SUITES[suite]:
         agent = Saying("?")
         for each in (question, replace(question, answer="something else", aliases=("or this",), tolerance="7")):

@@ -21,7 +21,7 @@ def chromium() -> str:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Start it once for all tests of a file: while it lives, nobody else can run an event loop in this thread."""
+    """Start it once for all tests of a file: while it is open, no other event loop can run in this thread."""
     path = chromium()
     if not path:
         pytest.skip("there is no Chromium: apt-get install chromium, or set CRMEVAL_CHROMIUM")
@@ -78,7 +78,7 @@ def open_page(browser: Browser) -> Iterator[Open]:
         return opened[-1].page
 
     yield open_with
-    trouble = [told for each in opened for told in each.trouble]
+    trouble = [shown for each in opened for shown in each.trouble]
     for each in opened:
         each.page.context.close()
 

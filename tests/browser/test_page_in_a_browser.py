@@ -77,9 +77,9 @@ def count(page: Page) -> str:
     return page.locator("#count").inner_text()
 
 
-def says(page: Page, told: str | re.Pattern[str]) -> None:
+def says(page: Page, output: str | re.Pattern[str]) -> None:
     """Wait until the page says so of its trials: what a link leads to is shown a moment later."""
-    expect(page.locator("#count")).to_have_text(told, timeout=PATIENCE)
+    expect(page.locator("#count")).to_have_text(output, timeout=PATIENCE)
 
 
 def width_of(page: Page) -> tuple[int, int]:
@@ -110,12 +110,12 @@ def test_nothing_that_a_run_says_is_markup(shown: Path, open_page: Open) -> None
     ours = page.locator("script:not([type])").count()
     page.locator("#filter-suite").select_option("evil")
     page.locator("#trial-table tbody a").click()
-    told = opened(page).locator("#trial").inner_text()
+    output = opened(page).locator("#trial").inner_text()
     page.evaluate("document.querySelectorAll('#trial details').forEach((each) => { each.open = true; })")
 
     assert (1, 0) == (ours, page.locator("img, b[onmouseover], iframe, object").count())
-    assert all(text in told for text in (*MARKUP[:4], MARKUP[5]))
-    assert f"Who is {MARKUP[0]}" in told
+    assert all(text in output for text in (*MARKUP[:4], MARKUP[5]))
+    assert f"Who is {MARKUP[0]}" in output
     assert MARKUP[1] in page.locator("#trial .result th").first.inner_text()
 
 
@@ -265,15 +265,15 @@ def test_a_trial_is_a_readable_dialogue(shown: Path, open_page: Open) -> None:
     page.locator("#trial-table tbody a").first.click()
     body = opened(page).locator("#trial-body")
     body.locator("details.result summary").first.click()
-    told = body.inner_text()
+    output = body.inner_text()
 
-    assert "Who is Acme?" in told
-    assert '→ client_search(name="Acme")' in told
-    assert "← refused_by_rule: not for Acme" in told
+    assert "Who is Acme?" in output
+    assert '→ client_search(name="Acme")' in output
+    assert "← refused_by_rule: not for Acme" in output
     assert "amount\t8280.5" in body.locator("details.result table").first.inner_text()
     assert "calls: not made: client_search(name='Acme')" in body.locator(".turn .faults").first.inner_text()
     assert ["'CTO'", "'CFO'"] == body.locator(".wrong td.expected, .wrong td.actual").all_inner_texts()[1:3]
-    assert "It did what was asked." in told
+    assert "It did what was asked." in output
 
 
 def test_what_changed_is_shown_beside_the_baseline(shown: Path, open_page: Open) -> None:
@@ -334,7 +334,6 @@ def test_long_names_of_scores_and_half_an_emoji_leave_the_page_whole(tmp_path: P
 
 
 def test_light_and_dark_can_be_chosen(shown: Path, open_page: Open) -> None:
-    """Whatever the system prefers."""
     page = open_page(shown, scheme="dark")
     button = page.get_by_role("button", name="Theme")
     colours = [page.evaluate("getComputedStyle(document.body).backgroundColor")]
@@ -371,12 +370,12 @@ def test_the_dialogues_beside_a_page_are_loaded_when_they_are_wanted(large: Path
     loaded = page.locator("script[src]").count()
     page.locator("#trial-table").get_by_role("columnheader", name="Case").get_by_role("button").click()
     page.locator("#trial-table tbody a").first.click()
-    told = opened(page).locator("#trial-body .turn").first.inner_text()
+    output = opened(page).locator("#trial-body .turn").first.inner_text()
     last = open_page(large, place="#trial-3599")
 
     assert "3,600 trials" == count(page)
     assert (0, 1) == (loaded, page.locator("script[src]").count())
-    assert "Firm 0 of many" in told
+    assert "Firm 0 of many" in output
     assert 3 == opened(last).locator("#trial-body .turn").count()
 
 

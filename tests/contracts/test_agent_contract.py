@@ -1,4 +1,4 @@
-"""What every agent keeps to, whoever it is, and what is kept from it."""
+"""The contract of every agent, and what is kept from it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -102,7 +102,7 @@ Leak = Callable[[Expectation, Sequence[Message], Sequence[Tool]], tuple[Sequence
 
 
 class Leaking:
-    """Stands for a harness that tells an agent more than it may know."""
+    """A harness that shows an agent more than it may know."""
 
     name = "leaking"
 
@@ -222,7 +222,7 @@ class TestTheAnswerKey:
 
     @pytest.mark.parametrize("leak", LEAKS)
     def test_leak_is_detected_in_every_place(self, leak: str) -> None:
-        """In a message, in a result, in a tool; whatever it tells."""
+        """Leak is detected in every place."""
         how, expected = LEAKS[leak]
 
         assert expected in found_in(play_of(SECRET, PaperCrm()), PaperCrm(), how)

@@ -97,7 +97,7 @@ class TestSeed:
             pytest.param({"Klient": {ACME: ADA}}, "Klient", id="unknown entity"),
         ],
     )
-    def test_a_seed_that_does_not_fit_is_told(self, crm: Crm, seed: Seed, place: str) -> None:
+    def test_invalid_seed_value_is_reported(self, crm: Crm, seed: Seed, place: str) -> None:
         """The case is broken, not the agent; the next case is played as if nothing had been."""
         with pytest.raises(SeedError) as caught, crm.seeded(seed, NOW):
             pytest.fail("it was seeded")
@@ -107,7 +107,7 @@ class TestSeed:
         with crm.seeded(WORLD, NOW):
             assert WORLD_COUNTS == counts(crm.snapshot())
 
-    def test_rows_that_do_not_fit_together_are_told(self, crm: Crm) -> None:
+    def test_inconsistent_seed_rows_are_reported(self, crm: Crm) -> None:
         """Each is right, but they have the same e-mail address."""
         seed: Seed = {"Client": {ACME: ADA, NOBODY: ADA}}
 
@@ -253,9 +253,9 @@ class TestRefusal:
         self, caller: Caller, tool: str, changes: dict[str, Json], kind: str, named: str
     ) -> None:
         """A program reads the kind, an agent the message."""
-        told, message = caller.refused(tool, **changes)
+        shown, message = caller.refused(tool, **changes)
 
-        assert (kind, True) == (told, named in message)
+        assert (kind, True) == (shown, named in message)
 
     def test_what_the_agent_has_done_counts(self, caller: Caller) -> None:
         """An e-mail address that it has used itself is taken, too."""

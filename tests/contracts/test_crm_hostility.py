@@ -96,13 +96,11 @@ def test_hostile_text_in_an_email_address_is_handled(caller: Caller, text: str) 
 
 @pytest.mark.parametrize("text", HOSTILE_TEXT)
 def test_hostile_text_as_an_id_is_handled(caller: Caller, text: str) -> None:
-    """Of a row to be changed."""
     survived(caller.ask("modify_opportunity", opportunity_id=HOSTILE_TEXT[text], owner="Dana"))
 
 
 @pytest.mark.parametrize("text", HOSTILE_TEXT)
 def test_the_name_of_an_argument(caller: Caller, text: str) -> None:
-    """No key reaches SQL."""
     result = caller.ask("client_search", **{HOSTILE_TEXT[text]: "x"})
 
     survived(result)
@@ -111,7 +109,6 @@ def test_the_name_of_an_argument(caller: Caller, text: str) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE_TEXT)
 def test_the_name_of_a_tool(caller: Caller, text: str) -> None:
-    """Only what is listed can be called."""
     assert "unknown_tool" == caller.refusal(HOSTILE_TEXT[text]).kind
 
 

@@ -181,7 +181,7 @@ class TestCreate:
 
 
 class TestEnsureClient:
-    """Whoever is there is returned, whoever is not is created."""
+    """An existing client is returned, a missing one is created."""
 
     @pytest.mark.parametrize(
         "email", ["Info@Acme.example", "info@acme.example", "INFO@ACME.EXAMPLE", " info@acme.example "]
@@ -229,7 +229,7 @@ class TestClone:
         assert [] == caller.found("quote_search", opportunity_id=made["opportunity_id"])
 
     def test_a_clone_of_a_clone(self, caller: Caller) -> None:
-        """The name tells."""
+        """A clone of a clone."""
         made = caller.get("clone_opportunity", opportunity_id=uid("vans"))
 
         assert "Vans (Clone) (Clone)" == caller.get("clone_opportunity", opportunity_id=made["opportunity_id"])["name"]

@@ -1,4 +1,4 @@
-"""What an agent is told about the 38 tools, and how their arguments may be written."""
+"""The descriptions of the 38 tools, and how their arguments may be written."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -79,7 +79,7 @@ def enums(schema: object) -> Iterator[str]:
 def without_ids(value: object) -> object:
     """Return a row without what is made anew each time."""
     return (
-        {name: told for name, told in value.items() if not name.endswith("_id")} if isinstance(value, dict) else value
+        {name: shown for name, shown in value.items() if not name.endswith("_id")} if isinstance(value, dict) else value
     )
 
 
@@ -93,10 +93,10 @@ class TestSchema:
 
     def test_every_tool_has_a_description_of_its_own(self, crm: Crm) -> None:
         """Who chooses between two tools reads it."""
-        told = [tool.description.strip() for tool in crm.tools]
+        shown = [tool.description.strip() for tool in crm.tools]
 
-        assert "" not in told
-        assert len(told) == len(set(told))
+        assert "" not in shown
+        assert len(shown) == len(set(shown))
 
     def test_schema_of_every_tool_forbids_unknown_arguments(self, crm: Crm) -> None:
         """Of an object."""

@@ -64,16 +64,16 @@ class TestDetails:
         assert expected == caller.get("compare_quotes", quote_ids=[uid(name) for name in names])
 
     @pytest.mark.parametrize("names", [["dear", "cheap"], ["cheap", "dear"], ["plain", "old", "dear"]])
-    def test_what_a_comparison_tells(self, caller: Caller, names: list[str]) -> None:
+    def test_comparison_shows_quotes_and_their_sum(self, caller: Caller, names: list[str]) -> None:
         """Amounts and statuses in the order given, and the sum."""
         rows: list[dict[str, Any]] = [row_of("Quote", name) for name in names]
-        told = caller.get("compare_quote_details", quote_ids=[uid(name) for name in names])
+        shown = caller.get("compare_quote_details", quote_ids=[uid(name) for name in names])
 
-        assert {"quotes", "amounts", "statuses", "total_amount"} == told.keys()
-        assert rows == told["quotes"]
-        assert [row["amount"] for row in rows] == told["amounts"]
-        assert [row["status"] for row in rows] == told["statuses"]
-        assert sum(row["amount"] for row in rows) == told["total_amount"]
+        assert {"quotes", "amounts", "statuses", "total_amount"} == shown.keys()
+        assert rows == shown["quotes"]
+        assert [row["amount"] for row in rows] == shown["amounts"]
+        assert [row["status"] for row in rows] == shown["statuses"]
+        assert sum(row["amount"] for row in rows) == shown["total_amount"]
 
     @pytest.mark.parametrize("unknown", [NOBODY, "no id at all", uid("vans")])
     @pytest.mark.parametrize("tool", ["compare_quotes", "compare_quote_details"])

@@ -97,13 +97,13 @@ class TestClosedDeals:
         error = caller.refusal(
             "modify_opportunity", opportunity_id=uid(name), **({"updates": changes} if nested else changes)
         )
-        told = re.search(
+        shown = re.search(
             rf"Cannot modify closed opportunity fields \[(.*)\] while stage is '{CLOSED[name]}'\.", error.message
         )
 
         assert "refused_by_rule" == error.kind
-        assert told is not None, error.message
-        assert sorted(fields) == [field.strip("' ") for field in told[1].split(",")]
+        assert shown is not None, error.message
+        assert sorted(fields) == [field.strip("' ") for field in shown[1].split(",")]
 
     @pytest.mark.parametrize("stage", CLOSED.values())
     def test_deal_is_frozen_right_after_it_was_closed(self, caller: Caller, stage: str) -> None:

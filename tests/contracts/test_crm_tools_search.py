@@ -182,7 +182,7 @@ class TestSearch:
 
     @pytest.mark.parametrize("entity", SEARCHES.values())
     def test_a_row_has_every_column(self, caller: Caller, entity: str) -> None:
-        """With the values that were seeded, null where there was none, the clock where nobody said when."""
+        """A row has every column."""
         tool = f"{entity.lower()}_search"
         expected = {name: row_of(entity, name) for name in caller.found(tool)}
 
@@ -269,7 +269,7 @@ class TestSearch:
 
     @pytest.mark.parametrize("tool", READS)
     def test_reading_tools_change_nothing(self, caller: Caller, tool: str) -> None:
-        """Whoever looks twice sees the same."""
+        """Reading tools change nothing."""
         before = caller.state()
         first = caller.ask(tool)
 
@@ -320,10 +320,10 @@ class TestCrowd:
             assert "the first 50 of 100" in Caller(crm).ask("client_search", name="N0").note
 
     def test_a_summary_is_about_all(self, crm: Crm) -> None:
-        """Nobody sees the rows, so none is left out."""
+        """A summary is about all."""
         with crm.seeded(crowd(60), NOW):
             caller = Caller(crm)
-            told = caller.get("summarize_opportunities")
+            output = caller.get("summarize_opportunities")
 
-            assert (60, 60 * 61 / 2) == (told["total_count"], told["total_amount"])
+            assert (60, 60 * 61 / 2) == (output["total_count"], output["total_amount"])
             assert dict.fromkeys((table for table, _ in TABLES.values()), 60) == caller.get("summarize_counts")

@@ -152,44 +152,44 @@ class TestSeed:
     def test_seed_value_that_does_not_fit_its_column_is_named(self, crm: Crm) -> None:
         """The case is broken, not the agent: entity, id and attribute are named."""
         for entity, attribute, value in MISFITS:
-            told = complaint(crm, seed_with(entity, **{attribute: value}))
+            shown = complaint(crm, seed_with(entity, **{attribute: value}))
 
-            assert [] == [word for word in (entity, uid(entity), attribute) if word not in told], told
+            assert [] == [word for word in (entity, uid(entity), attribute) if word not in shown], shown
 
     def test_missing_required_attribute_of_a_seed_row_is_named(self, crm: Crm) -> None:
-        """It is named; nobody guesses the client of a deal."""
+        """Missing required attribute of a seed row is named."""
         for how in ["left out", "null"]:
             for entity, attribute in [(entity, attribute) for entity, row in LEAST.items() for attribute in row]:
                 row = {name: value for name, value in LEAST[entity].items() if name != attribute}
                 row |= {attribute: None} if how == "null" else {}
-                told = complaint(crm, {**SMALLEST, entity: {uid(entity): row}})
+                shown = complaint(crm, {**SMALLEST, entity: {uid(entity): row}})
 
-                assert [] == [word for word in (entity, uid(entity), attribute) if word not in told], told
+                assert [] == [word for word in (entity, uid(entity), attribute) if word not in shown], shown
 
     def test_the_row_that_does_not_fit_is_named_among_others(self, crm: Crm) -> None:
         """Not the first one."""
         rows = {**WORLD["Client"], uid("bad"): {"name": "Bad", "status": "Sleeping"}, uid("good"): {"name": "Good"}}
-        told = complaint(crm, {"Client": rows})
+        shown = complaint(crm, {"Client": rows})
 
-        assert uid("bad") in told
-        assert uid("acme") not in told
+        assert uid("bad") in shown
+        assert uid("acme") not in shown
 
     @pytest.mark.parametrize("entity", LEAST)
     def test_an_id_that_is_none(self, crm: Crm, entity: str) -> None:
         """It is named."""
-        told = complaint(crm, {**SMALLEST, entity: {"ada": LEAST[entity]}})
+        shown = complaint(crm, {**SMALLEST, entity: {"ada": LEAST[entity]}})
 
-        assert [] == [word for word in (entity, "ada") if word not in told], told
+        assert [] == [word for word in (entity, "ada") if word not in shown], shown
 
     def test_an_e_mail_address_twice(self, crm: Crm) -> None:
-        """Clients don't share one, whoever writes it."""
+        """An e mail address twice."""
         rows = {
             uid("one"): {"name": "One", "email": "a@a.example"},
             uid("two"): {"name": "Two", "email": "a@a.example"},
         }
-        told = complaint(crm, {"Client": rows})
+        shown = complaint(crm, {"Client": rows})
 
-        assert [] == [word for word in ("Client", "email") if word not in told], told
+        assert [] == [word for word in ("Client", "email") if word not in shown], shown
 
     def test_the_next_trial_is_played_as_if_nothing_had_been(self, crm: Crm) -> None:
         """A broken case is not contagious."""
@@ -217,7 +217,6 @@ def connections(pytestconfig: pytest.Config) -> Iterator[Connections]:
 
 
 def test_rows_are_the_same_on_a_server_of_another_zone(connections: Connections) -> None:
-    """Whoever brings a server of his own gets the same words from it."""
     ours, _ = connections
     ours.execute("SET TIME ZONE 'Asia/Kolkata'")
     caller = Caller(PostgresCrm(ours))
@@ -230,7 +229,7 @@ class TestTimeout:
     """A call that takes too long is a refusal, and the trial goes on."""
 
     def test_the_trial_goes_on(self, connections: Connections) -> None:
-        """Somebody else is about to write the same e-mail address; we don't wait for him."""
+        """The trial goes on."""
         ours, theirs = connections
         caller = Caller(PostgresCrm(ours, timeout_seconds=0.8))
 

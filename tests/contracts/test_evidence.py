@@ -66,7 +66,6 @@ def test_the_evidence_is_what_happened(crm: Crm) -> None:
 
 
 def test_the_next_trial_has_its_own_tools(crm: Crm) -> None:
-    """Somebody may adapt a schema in place."""
     with crm.seeded(SEED, NOW):
         before = deepcopy(crm.tools)
         play(CASE, Vandal(), crm)

@@ -1,4 +1,4 @@
-"""What is kept from those who learn: no role is ever told what only the answer key, or who scores, knows."""
+"""No role of a learner ever sees values that only the answer key or the scorers know."""
 
 import json
 import re
@@ -24,7 +24,7 @@ SHORTEST = 6
 
 
 def clueless(seen: Seen) -> Answer:
-    """Write something that nobody asked for, so that all roles have something to say; and learn nothing."""
+    """Make a write that was not requested, so that all roles are called; learn nothing."""
     if seen.tools == ("review",):
         return _called("review", {"verdict": "correct", "guidance": "Look first."} if _first(seen) else _APPROVED)
     if seen.tools == ("reward",):
@@ -64,7 +64,7 @@ def secrets_of(record: dict[str, Any]) -> Iterator[str]:
 
 
 def leaked(request: dict[str, Any], secrets: set[str], known: str) -> list[str]:
-    """Return what a request tells of the answer key and of scores that neither the user nor the CRM has said."""
+    """Return values of the answer key or scores in a request that neither the user nor the CRM has mentioned."""
     text = "\n".join(str(message["content"]) for message in request["messages"]).replace("\\", "")
     words = [secret for secret in secrets if len(secret) >= SHORTEST and "{{" not in secret]
     return [secret for secret in (*words, *FLAGS, *SCORES) if secret in text and secret not in known]
@@ -98,8 +98,8 @@ def test_no_role_sees_the_answer_key(project: Callable[..., pytest.Pytester], mo
     assert any(seen.model == "large" and seen.tools == ("reward",) for seen in server.seen), "no arbiter was asked"
     assert len(unsaid) >= len(records), "nothing could have leaked"
     assert [] == [found for seen in server.seen for found in leaked(seen.body, secrets, known)]
-    told = {"messages": [*server.seen[-1].body["messages"], {"content": unsaid[0]}]}
-    assert unsaid[0] in leaked(told, secrets, known)
+    shown = {"messages": [*server.seen[-1].body["messages"], {"content": unsaid[0]}]}
+    assert unsaid[0] in leaked(shown, secrets, known)
 
 
 def test_learning_session_has_no_access_to_the_answer_key() -> None:

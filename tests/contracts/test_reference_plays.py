@@ -21,7 +21,7 @@ ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class ClosedCrm(PaperCrm):
-    """Nobody may call it."""
+    """Must not be called."""
 
     def call(self, call: ToolCall) -> ToolResult:
         """Refuse loudly."""
@@ -53,7 +53,6 @@ def test_bundled_plays_are_of_every_third_case_in_order(bundled_plays: list[Refe
 
 
 def test_shared_play_equals_a_fresh_play_of_the_harness(crm: Crm, bundled_plays: list[ReferencePlay]) -> None:
-    """The same words, calls, answers and rows, whoever watches; and the worlds are what was before each call."""
     for play in bundled_plays[::20]:
         again = play_reference(play.case, Oracle(play.case), crm)
         answers = [result for exchange in play.reference.transcript.exchanges for _, result in exchange.calls]

@@ -178,7 +178,7 @@ class TestSandbox:
 
     @pytest.mark.parametrize(("number", "name"), [(11, "SIGSEGV"), (36, "SIGRTMIN+2")])
     def test_a_crash_is_a_signal(self, sandbox: Sandbox, number: int, name: str) -> None:
-        """Told by its name, also where Python has none for it."""
+        """A crash is a signal."""
         ended = run(sandbox, f"import os; os.kill(os.getpid(), {number})")
 
         assert (Termination.SIGNALLED, name, None) == (ended.ending, ended.signal, ended.exit_code)
@@ -244,7 +244,7 @@ class TestSandbox:
 
         assert [n * n for n in range(24)] == [int(end.stdout) for end in ends]
 
-    def test_what_a_run_took_is_told(self, sandbox: Sandbox) -> None:
+    def test_run_reports_its_time_and_memory(self, sandbox: Sandbox) -> None:
         """Where it is known at all."""
         ended = run(sandbox, "x = bytearray(50 << 20)\nfor _ in range(10**6): pass")
 

@@ -94,10 +94,10 @@ def test_the_playbook_can_be_read_after_the_run(
     capsys.readouterr()
 
     assert 0 == cli.main(["atlas", "mine", "--reports", str(path.path / "reports")])
-    told = capsys.readouterr().out
-    assert "1-4" in told
-    assert f"p1.1  on 'add': {RULE}" in told
-    assert 'to measure what was learned, add cases with "split": "test"' in told
+    shown = capsys.readouterr().out
+    assert "1-4" in shown
+    assert f"p1.1  on 'add': {RULE}" in shown
+    assert 'to measure what was learned, add cases with "split": "test"' in shown
     assert 0 == cli.main(["atlas", "mine", "--json", "--reports", str(path.path / "reports")])
     (learner,) = json.loads(capsys.readouterr().out)["learners"]
     assert (4, 2) == (learner["playbook"]["played"], len(learner["playbook"]["practices"]))
@@ -106,7 +106,6 @@ def test_the_playbook_can_be_read_after_the_run(
 def test_atlas_command_without_a_learning_agent_explains_how_to_learn(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It is told how one would."""
     path = project(stream(1))
     path.runpytest("-p", "no:xdist", "--crmeval-run", "dull")
     capsys.readouterr()
@@ -130,7 +129,6 @@ def test_a_pair_puts_right_what_a_coach_lets_pass(project: Project, providers: P
 def test_what_was_learnt_may_be_used_in_another_run(
     project: Project, providers: Providers, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Frozen, by the student alone: nobody else is asked. He has met these conversations before, and that is told."""
     server = providers(answer_by_role)
     path = project(stream(2))
     frozen = ATLAS.replace("coach", "solo") + "&learning=frozen"
@@ -152,7 +150,6 @@ def test_what_was_learnt_may_be_used_in_another_run(
 def test_learning_is_not_the_time_of_the_conversation(
     project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever talks to it waits for student and teacher; what comes after it is told apart."""
     passed = [0.0]
 
     def slow(seen: Seen) -> Answer:
@@ -203,7 +200,6 @@ def test_a_shard_has_all_of_a_learner_or_nothing(project: Project, providers: Pr
 def test_a_role_that_no_model_can_play_is_refused_before_anything_is_played(
     project: Project, providers: Providers
 ) -> None:
-    """In words that say what could be."""
     providers(answer_by_role)
     result = project(stream(1)).runpytest("--crmeval-agent", "atlas?student=mute", "-p", "no:xdist")
 
@@ -211,7 +207,6 @@ def test_a_role_that_no_model_can_play_is_refused_before_anything_is_played(
 
 
 def test_a_learner_meets_no_conversation_twice(project: Project, providers: Providers) -> None:
-    """It would know it the second time; whoever does not learn may."""
     server = providers(answer_by_role)
     path = project(stream(1))
     refused = path.runpytest(*A, *B, "-p", "no:xdist", "--crmeval-trials", "2")

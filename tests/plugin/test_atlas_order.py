@@ -198,7 +198,7 @@ def test_errored_conversation_is_played_later_and_reported_as_late(project: Proj
     )
 
 
-def test_a_learner_that_fails_to_learn_tells_so(project: Project, providers: Providers) -> None:
+def test_failure_to_learn_is_reported(project: Project, providers: Providers) -> None:
     """The conversation was played, and counts; that nothing was learned from it is on the report."""
 
     def mumbling(seen: Seen) -> Answer:

@@ -100,7 +100,6 @@ def test_a_chain_that_does_not_hold_together(project: Project) -> None:
 
 
 def test_a_time_without_a_zone(project: Project) -> None:
-    """Nobody would know when that is."""
     pytester = project([case("one", now="2026-03-02T09:30:00")])
 
     assert "cases.jsonl:1: now: Expected `datetime` with a timezone component" in complaint(pytester)
@@ -114,7 +113,6 @@ def test_missing_field_is_reported(project: Project) -> None:
 
 
 def test_duplicate_case_id_is_reported(project: Project) -> None:
-    """Both places are named."""
     said = complaint(project([case("one"), case("two"), case("one")]))
 
     assert (
@@ -124,7 +122,6 @@ def test_duplicate_case_id_is_reported(project: Project) -> None:
 
 
 def test_many_mistakes_fit_on_one_screen(project: Project) -> None:
-    """The first few are told, the others counted."""
     said = complaint(project([{"conversation_id": str(number)} for number in range(100)]))
 
     assert "cases.jsonl:5: line: Object missing" in said
@@ -132,7 +129,6 @@ def test_many_mistakes_fit_on_one_screen(project: Project) -> None:
 
 
 def test_unknown_agent_is_refused_with_the_known_ones(project: Project) -> None:
-    """The known ones are told."""
     said = complaint(project(), "--crmeval-agent", "nobody", "-p", "no:xdist")
 
     assert "unknown agent 'nobody'; try oracle, mute, claude, openai:MODEL" in said
@@ -302,7 +298,6 @@ def test_invalid_run_id_is_refused(project: Project, run: str) -> None:
 
 @pytest.mark.parametrize("name", ["stat", "", "state,calls"])
 def test_unknown_scorer_is_reported(project: Project, name: str) -> None:
-    """The known ones are told."""
     assert f"--crmeval-scorer {name}: must be one of state, calls, reply, clbench" in complaint(
         project(), f"--crmeval-scorer={name}"
     )

@@ -63,11 +63,11 @@ def test_what_a_trial_took_is_in_the_report(project: Project, providers: Provide
 
 
 @pytest.mark.parametrize(
-    ("status", "told", "xdist"),
+    ("status", "shown", "xdist"),
     [(401, "*authentication*", ["-n", "1"]), (404, "*unknown model*", ["-p", "no:xdist"])],
 )
 def test_an_agent_that_cannot_be_asked_is_stopped_at_once(
-    project: Project, providers: Providers, xdist: list[str], status: int, told: str
+    project: Project, providers: Providers, xdist: list[str], status: int, shown: str
 ) -> None:
     """One message, the others play on, and what was not run is neither failed nor forgotten."""
     server = providers(only_for("gpt-4.1", Status(status, "that is wrong")))
@@ -82,7 +82,7 @@ def test_an_agent_that_cannot_be_asked_is_stopped_at_once(
     assert 0 < found["gpt-4.1"]["errored"] <= 2
     assert 8 == found["gpt-4.1"]["errored"] + found["gpt-4.1"]["not_run"]
     assert sum(seen.model == "gpt-4.1" for seen in server.seen) <= 2
-    result.stdout.fnmatch_lines([f"gpt-4.1 was stopped: {told}that is wrong*; {found['gpt-4.1']['not_run']} cases*"])
+    result.stdout.fnmatch_lines([f"gpt-4.1 was stopped: {shown}that is wrong*; {found['gpt-4.1']['not_run']} cases*"])
 
 
 def test_a_trial_that_cannot_be_finished_is_errored_with_its_cause(project: Project, providers: Providers) -> None:
@@ -132,7 +132,6 @@ def test_connections_that_break_are_made_again(project: Project, providers: Prov
 
 
 def test_what_passes_after_a_retry_has_passed(project: Project, providers: Providers) -> None:
-    """And the report counts the retry."""
     stumbles = iter([Status(529, "busy"), Status(429, "slow down", headers={"retry-after": "0"})])
     providers(lambda seen: next(stumbles, None) or crm_brain(seen))
     pytester = project([case("one")])
@@ -168,7 +167,6 @@ def test_an_address_that_cannot_be_is_refused(project: Project, monkeypatch: pyt
 
 
 def test_a_name_takes_parameters(project: Project, providers: Providers) -> None:
-    """As the spec behind it does."""
     server = providers()
 
     project([case("one")]).runpytest("--crmeval-agent", "gpt-4.1?temperature=1")
@@ -188,7 +186,6 @@ def test_without_a_key_nothing_is_started(project: Project, monkeypatch: pytest.
 
 
 def test_a_bad_spec_is_refused_before_anything_is_started(project: Project, providers: Providers) -> None:
-    """With what there is instead."""
     providers()
 
     result = project().runpytest("--crmeval-agent", "openai:gpt-4.1?temprature=1")

@@ -113,19 +113,19 @@ def test_a_budget_that_is_not_reached_changes_nothing(project: Project, provider
 
 
 @pytest.mark.parametrize(
-    ("rate", "told"),
+    ("rate", "shown"),
     [
         ("openai:* 600rpm 90000tpm", "openai:[*] 600rpm 90000tpm"),
         ("openai:n 1rpm", "no limit in crmeval_rates applies to *"),
     ],
 )
-def test_header_shows_the_rate_limits_that_apply(project: Project, providers: Providers, rate: str, told: str) -> None:
+def test_header_shows_the_rate_limits_that_apply(project: Project, providers: Providers, rate: str, shown: str) -> None:
     """A cap for a misspelt model would hold nothing up."""
     providers()
 
     result = project([case("one")], ini=f"crmeval_rates = {rate}").runpytest(*DEAR)
 
-    result.stdout.fnmatch_lines([f"crmeval rates:  {told}"])
+    result.stdout.fnmatch_lines([f"crmeval rates:  {shown}"])
 
 
 @pytest.mark.parametrize("budget", ["0", "-1", "nan", "inf", "five", ""])

@@ -63,8 +63,8 @@ def passed(path: Path) -> dict[str, int]:
     return Counter(trial["subject"] for trial in report_of(path)["trials"] if trial["verdict"] == "passed")
 
 
-def told(path: Path) -> list[tuple[Any, ...]]:
-    """Return what a report tells of each trial, time and money aside."""
+def output(path: Path) -> list[tuple[Any, ...]]:
+    """Return the trials of a report, without time and cost."""
     return [itemgetter("subject", "case", "verdict", "scores")(trial) for trial in report_of(path)["trials"]]
 
 
@@ -102,12 +102,12 @@ def test_who_plays_rightly_passes_in_every_dialect_and_is_replayed_without_a_ser
     assert dict.fromkeys(specs, cases) == passed(bundled.path)
     assert len(server.seen) == sum(trial["bill"]["usage"]["calls"] for trial in report_of(bundled.path)["trials"])
 
-    recorded = told(bundled.path)
+    recorded = output(bundled.path)
     server.seen.clear()
     bundled.runpytest(*agents(specs), "-p", "no:xdist", "--crmeval-replay", "tapes")
 
     assert 3 * cases == len(recorded)
-    assert recorded == told(bundled.path)
+    assert recorded == output(bundled.path)
     assert [] == server.seen
 
 

@@ -63,7 +63,6 @@ def test_judge_that_calls_everything_false_may_not_decide(pytester: pytest.Pytes
 
 @NO_SERVER
 def test_answers_before_an_error_are_kept(pytester: pytest.Pytester, providers: Providers) -> None:
-    """Only the rest is asked for the next time."""
     numbers = count(1)
     willing = checking(as_labelled)
     providers(lambda seen: willing(seen) if next(numbers) not in range(20, 25) else Status(500, "too tired"))
@@ -78,7 +77,6 @@ def test_answers_before_an_error_are_kept(pytester: pytest.Pytester, providers: 
 
 @pytest.mark.parametrize("spec", ["oracle", "openai:j?samples=0", "openai:j?tempo=1"])
 def test_invalid_judge_is_refused(pytester: pytest.Pytester, spec: str) -> None:
-    """Before anything is asked."""
     command = Path(sysconfig.get_path("scripts"), "crmeval")
     result = pytester.run(command, "calibrate", "--judge", spec)
 

@@ -38,7 +38,6 @@ def lines_of(pytester: pytest.Pytester, place: str, run: str = "latest") -> list
 
 @WAYS
 def test_one_item_per_file_and_the_checkpoint_is_who_is_evaluated(judging: Made, xdist: list[str]) -> None:
-    """By step and not by name; no server, no agent, and whoever else is evaluated has nothing to do with it."""
     pytester = judging({f"checkpoint-{step}/s": [solution("a"), solution("b", "say 4")] for step in (9, 49, 100)})
 
     result = pytester.runpytest("-v", *xdist, "--crmeval-agent", "oracle", "--crmeval-agent", "mute")
@@ -68,15 +67,15 @@ def test_every_line_is_reported_with_its_verdict_or_why_it_has_none(judging: Mad
     result.stdout.fnmatch_lines(["UNGRADABLE: 6 of 13 lines of checkpoints are not in pass@1: *1 truncated*"])
     report = report_of(pytester.path)
     jsonschema.validate(report, json.loads(SCHEMA.read_text(encoding="utf-8")))
-    told = report["results"][0]["checkpoint"]
-    assert {"AC": 1, "CE": 1, "MLE": 1, "OLE": 1, "RE": 1, "TLE": 1, "WA": 1} == told["verdicts"]
-    assert dict.fromkeys(told["ungradable_because"], 1) == told["ungradable_because"]
-    assert (13, 7, 6, 6) == (told["lines"], told["judged"], told["ungradable"], told["problems"])
-    assert {"value": round(0.5 / 6, 6), "problems": 6} == told["pass_at"]["1"]
-    assert {"value": 1.0, "problems": 1} == told["pass_at"]["2"]
-    assert round(1 / 13, 6) == told["solved_of_all"]
-    assert {"solved": 1, "judged": 2, "pass_rate": 0.5} == told["by"]["rating"]["800-1199"]
-    assert {"solved": 1, "judged": 3, "pass_rate": 0.333333} == told["by"]["tag"]["math"]
+    shown = report["results"][0]["checkpoint"]
+    assert {"AC": 1, "CE": 1, "MLE": 1, "OLE": 1, "RE": 1, "TLE": 1, "WA": 1} == shown["verdicts"]
+    assert dict.fromkeys(shown["ungradable_because"], 1) == shown["ungradable_because"]
+    assert (13, 7, 6, 6) == (shown["lines"], shown["judged"], shown["ungradable"], shown["problems"])
+    assert {"value": round(0.5 / 6, 6), "problems": 6} == shown["pass_at"]["1"]
+    assert {"value": 1.0, "problems": 1} == shown["pass_at"]["2"]
+    assert round(1 / 13, 6) == shown["solved_of_all"]
+    assert {"solved": 1, "judged": 2, "pass_rate": 0.5} == shown["by"]["rating"]["800-1199"]
+    assert {"solved": 1, "judged": 3, "pass_rate": 0.333333} == shown["by"]["tag"]["math"]
     head, *records, end = lines_of(pytester, "eval_checkpoint_49/eval_s.jsonl")
     assert list(range(1, 14)) == [record["line"] for record in records]
     assert ("checkpoint-49", 49, 13, True) == (head["checkpoint"], head["step"], head["lines"], end["end"]["complete"])
@@ -96,8 +95,8 @@ def test_results_are_where_scripts_look_for_them_in_the_order_of_steps(judging: 
     expected = [f"{name}.{ending}" for name in names for ending in ("jsonl", "txt")]
     assert ["batch_eval_results.json", *expected] == [name for name in whole_tree(folder) if "eval" in name]
     batch = json.loads((folder / "batch_eval_results.json").read_text(encoding="utf-8"))
-    told = [(each["checkpoint"], each["success"], each["solved"], each["judged"]) for each in batch["results"]]
-    assert [("checkpoint-9", False, 0, 0), ("checkpoint-100", True, 1, 1), ("odd", False, 0, 0)] == told
+    shown = [(each["checkpoint"], each["success"], each["solved"], each["judged"]) for each in batch["results"]]
+    assert [("checkpoint-9", False, 0, 0), ("checkpoint-100", True, 1, 1), ("odd", False, 0, 0)] == shown
     assert "no solution can be graded: the file is empty" in batch["results"][2]["error"]
     assert (3, 1, 2) == tuple(batch["summary"][name] for name in ("total_tasks", "completed", "failed"))
     first = batch["results"][0]
@@ -110,7 +109,6 @@ def test_results_are_where_scripts_look_for_them_in_the_order_of_steps(judging: 
 
 @pytest.mark.parametrize(("content", "expected"), [(b"", 0), (b"{}\n", 1), (b"{}\n{}", 2), (b"\n\n", 2)])
 def test_a_last_line_without_a_break_is_a_line(tmp_path: Path, content: bytes, expected: int) -> None:
-    """Or more would be judged than there are."""
     path = tmp_path / "s.jsonl"
     path.write_bytes(content)
 
@@ -125,7 +123,6 @@ def pytest_runtest_setup(item):
 
 
 def test_a_checkpoint_with_a_file_of_which_nothing_is_known_is_there_and_no_success(judging: Made) -> None:
-    """One that vanished, and one that nobody came to: half of its files do not make a checkpoint the best."""
     good = [solution("a")]
     files = {"checkpoint-9/s": [*good, solution("b", "say 4")], "checkpoint-10/s": good, "checkpoint-10/t": good}
     pytester = judging({**files, "checkpoint-20/s": good}, conftest=CONFTEST + VANISHING)
@@ -155,15 +152,15 @@ def test_a_file_that_can_not_be_read_fails_alone_with_its_reason(judging: Made) 
     result.assert_outcomes(passed=1, failed=4)
     assert pytest.ExitCode.TESTS_FAILED == result.ret
     batch = json.loads(Path(pytester.path, "reports/latest/batch_eval_results.json").read_text(encoding="utf-8"))
-    told = [(each["checkpoint"], each["step"], each["success"]) for each in batch["results"]]
+    shown = [(each["checkpoint"], each["step"], each["success"]) for each in batch["results"]]
     assert [
         ("checkpoint-1", 1, True),
         ("checkpoint-2", 2, False),
         ("checkpoint_3", 3, False),
         ("global_step4", 4, False),
         ("step_20", 20, False),
-    ] == told
-    assert [str(runs / name) for name, *_ in told] == [each["solution_dir"] for each in batch["results"]]
+    ] == shown
+    assert [str(runs / name) for name, *_ in shown] == [each["solution_dir"] for each in batch["results"]]
     errors = [each["error"] for each in batch["results"][1:]]
     for word, error in zip(
         ("2 bad line", "no .jsonl file in this folder", "a pipe", "No such file"), errors, strict=True
@@ -214,7 +211,6 @@ def test_solutions_judged_without_generated_tests_are_noted(judging: Made) -> No
 
 
 def test_what_is_not_supported_is_counted_and_named_once(judging: Made) -> None:
-    """However many solutions and checkpoints it concerns."""
     java = {**solution("a"), "language": "Java 21"}
     pytester = judging(
         {f"checkpoint-{step}/s": [solution("a"), *[java] * 3] for step in (1, 2)},
@@ -277,7 +273,6 @@ def test_a_file_that_runs_out_of_time_is_resumed_where_it_stopped(judging: Made)
 
 
 def test_a_threshold_of_the_marker_fails_a_checkpoint_and_a_gate_may_forgive_it(judging: Made) -> None:
-    """Without one a checkpoint is only measured."""
     pytester = judging(
         {"checkpoint-49/s": [solution("a"), solution("b", "say 4")]},
         test=TEST.replace('suite="checkpoints"', "threshold=0.6"),
@@ -306,7 +301,6 @@ def test_checkpoints_are_chosen_by_pattern_and_by_keyword(judging: Made) -> None
 
 
 def test_a_file_is_not_given_to_every_worker(judging: Made) -> None:
-    """Both would write the same results."""
     pytester = judging()
     result = pytester.runpytest("-n", "2", "--dist", "each")
 
@@ -315,7 +309,6 @@ def test_a_file_is_not_given_to_every_worker(judging: Made) -> None:
 
 
 def test_files_and_problems_of_the_command_line_take_the_place_of_the_markers(judging: Made) -> None:
-    """From where the command is typed."""
     pytester = judging()
     write_lines(Path(pytester.path, "elsewhere/step-7/x.jsonl"), solution("other"))
     write_lines(Path(pytester.path, "more.jsonl"), problem("other", "5"))
@@ -327,7 +320,7 @@ def test_files_and_problems_of_the_command_line_take_the_place_of_the_markers(ju
 
 
 @pytest.mark.parametrize(
-    ("marker", "told"),
+    ("marker", "shown"),
     [
         pytest.param("'runs'", "*name the problems: *--crmeval-problems FILE*", id="no problems"),
         pytest.param("'runs', problems='no.jsonl'", "*no.jsonl: no such file of problems*", id="gone"),
@@ -339,11 +332,10 @@ def test_files_and_problems_of_the_command_line_take_the_place_of_the_markers(ju
         pytest.param("'runs', limit=3", "*@pytest.mark.solutions('checkpoints/'), one path, *problems=*", id="unknown"),
     ],
 )
-def test_a_marker_that_can_not_be_understood_says_how_it_is_written(judging: Made, marker: str, told: str) -> None:
-    """Before anything is run."""
+def test_a_marker_that_can_not_be_understood_says_how_it_is_written(judging: Made, marker: str, shown: str) -> None:
     test = TEST.replace('"runs", problems="problems.jsonl", suite="checkpoints"', marker)
 
     result = judging(test=test).runpytest(*NO_XDIST)
 
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines([told])
+    result.stdout.fnmatch_lines([shown])

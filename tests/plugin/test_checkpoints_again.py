@@ -22,7 +22,7 @@ def judged(judging: Made) -> pytest.Pytester:
     return pytester
 
 
-def told(pytester: pytest.Pytester, subject: str = "checkpoint-49") -> dict[str, Any]:
+def shown(pytester: pytest.Pytester, subject: str = "checkpoint-49") -> dict[str, Any]:
     """Return the figures of a checkpoint in the latest run, without where they are from."""
     figures = summaries(pytester)[subject]["checkpoint"]
     return {name: figure for name, figure in figures.items() if not name.startswith("reused")}
@@ -30,14 +30,14 @@ def told(pytester: pytest.Pytester, subject: str = "checkpoint-49") -> dict[str,
 
 def test_the_same_files_are_not_judged_again(judged: pytest.Pytester) -> None:
     """The figures are the same, the run has results of its own, and says where they are from."""
-    before = told(judged)
+    before = shown(judged)
 
     result = judged.runpytest(*NO_XDIST, "--crmeval-run", "second")
 
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines(["3 verdicts of checkpoints reused from first*", "*--crmeval-fresh runs them again*"])
     assert [] == RAN
-    assert before == told(judged)
+    assert before == shown(judged)
     assert "first" == summaries(judged)["checkpoint-49"]["checkpoint"]["reused_from"]
     first, second = (
         Path(judged.path, "reports", run, "eval_checkpoint_49/eval_s.jsonl") for run in ("first", "second")
@@ -46,7 +46,6 @@ def test_the_same_files_are_not_judged_again(judged: pytest.Pytester) -> None:
 
 
 def test_fresh_runs_all_solutions_again(judged: pytest.Pytester) -> None:
-    """And says nothing of earlier runs."""
     result = judged.runpytest(*NO_XDIST, "--crmeval-fresh")
 
     assert 5 == len(RAN)
@@ -89,7 +88,7 @@ def test_of_a_file_that_was_not_judged_to_its_end_only_the_rest_is_judged(judgin
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["2 verdicts of checkpoints reused from first: *"])
     assert ["break", "break"] == RAN
-    assert 3 == told(pytester)["solved"]
+    assert 3 == shown(pytester)["solved"]
 
 
 def test_results_that_are_torn_are_used_as_far_as_they_are_whole(judged: pytest.Pytester) -> None:
@@ -101,11 +100,10 @@ def test_results_that_are_torn_are_used_as_far_as_they_are_whole(judged: pytest.
     judged.runpytest(*NO_XDIST).assert_outcomes(passed=2)
 
     assert ["say 4"] == RAN
-    assert {"AC": 1, "WA": 1} == told(judged)["verdicts"]
+    assert {"AC": 1, "WA": 1} == shown(judged)["verdicts"]
 
 
 def test_two_tests_that_judge_the_same_file_have_results_of_their_own(judging: Made) -> None:
-    """Neither writes into those of the other."""
     test = """
 import pytest
 

@@ -50,7 +50,6 @@ def test_estimate_of_a_solution_file_has_no_calls_but_takes_time(judging: Made) 
 def test_shards_deal_files_and_a_merge_has_the_results_of_all(
     judging: Made, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each file is in one of them."""
     pytester = judging({f"checkpoint-{step}/s": [solution("a")] for step in (9, 49, 100)})
     monkeypatch.chdir(pytester.path)
     for part in (1, 2):
@@ -59,15 +58,15 @@ def test_shards_deal_files_and_a_merge_has_the_results_of_all(
 
     status = cli.main(["merge", "part-1", "part-2", "-o", "whole"])
 
-    told = capsys.readouterr().out
-    assert 0 == status, told
+    shown = capsys.readouterr().out
+    assert 0 == status, shown
     assert 6 == len(RAN)
     folder = Path(pytester.path, "reports/whole")
     assert 3 == len([name for name in whole_tree(folder) if name.endswith("eval_s.jsonl")])
     batch = json.loads((folder / "batch_eval_results.json").read_text(encoding="utf-8"))
     assert [9, 49, 100] == [each["step"] for each in batch["results"]]
     assert all(Path(name).exists() for each in batch["results"] for name in each["evaluation_files"])
-    assert 1 == told.count("best checkpoint of checkpoints: checkpoint-9 ")
+    assert 1 == shown.count("best checkpoint of checkpoints: checkpoint-9 ")
     assert 0 == cli.main(["report", "whole"])
     figures = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["checkpoints", "by", "rating", "checkpoint-9", "checkpoint-49", "checkpoint-100"] in figures
@@ -103,7 +102,6 @@ def test_a_run_that_is_killed_in_the_middle_of_a_file_keeps_what_was_judged(
 
 
 def test_ctrl_c_keeps_what_was_judged(judging: Made) -> None:
-    """And the report tells what was not come to."""
     place = Path(judging().path, "met")
     pytester = judging({"checkpoint-49/s": [solution("a"), solution("b", f"meet {place}\nsay 5"), solution("c")]})
     words = [sys.executable, "-m", "pytest", *NO_XDIST, "--crmeval-run", "r"]
@@ -125,7 +123,7 @@ def test_ctrl_c_keeps_what_was_judged(judging: Made) -> None:
 
 
 class Together:
-    """A model that answers nobody before a solution file is being judged, and lets the file go on when so many ask."""
+    """A model that answers only while a solution file is run, and lets the file continue after enough requests."""
 
     def __init__(self, place: Path, count: int) -> None:
         self._place = place

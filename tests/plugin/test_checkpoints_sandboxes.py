@@ -93,7 +93,6 @@ def test_on_a_piston_server_the_right_ones_pass_and_the_others_do_not(judging: M
 
 @pytest.mark.usefixtures("local")
 def test_verdicts_of_real_programs(judging: Made) -> None:
-    """As they really end."""
     pytester = judging({"checkpoint-1/s": [solution(name, code) for name, code in REAL.items()]}, conftest="")
     problems = [problem(name, tests=1, time_limit=0.5) for name in REAL]
     write_lines(Path(pytester.path, "problems.jsonl"), *problems)
@@ -195,7 +194,6 @@ def test_verdicts_of_a_server_that_was_found_to_be_wrong_are_not_reused(judging:
 def test_missing_piston_server_is_reported_before_anything_is_run(
     judging: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The environment names it, and nobody has said otherwise."""
     monkeypatch.setenv("CRMEVAL_PISTON_URL", "http://127.0.0.1:9")
 
     result = judging(conftest="").runpytest(*NO_XDIST)
@@ -217,7 +215,6 @@ def test_a_plugin_may_bring_a_sandbox(judging: Made, xdist: list[str]) -> None:
 
 
 def test_unknown_sandbox_is_refused(judging: Made) -> None:
-    """With what is known."""
     result = judging(conftest=HOOK).runpytest(*NO_XDIST, "--crmeval-sandbox", "cloud")
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret

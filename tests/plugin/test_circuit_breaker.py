@@ -106,7 +106,6 @@ def test_a_short_outage_only_pauses_the_model(project: Project, providers: Provi
 
 
 def test_other_models_continue_when_one_is_given_up(project: Project, providers: Providers) -> None:
-    """Each model has a breaker of its own."""
     providers(lambda seen: Status(500) if seen.model == "m" else crm_brain(seen))
     pytester = project(many(20), ini=FEW)
 
@@ -150,7 +149,6 @@ class BadAndGood:
 def test_cases_of_a_paused_model_leave_the_slots_to_other_agents(
     project: Project, providers: Providers, xdist: list[str]
 ) -> None:
-    """Only the case that probes the model waits."""
     brain = BadAndGood(20)
     providers(brain)
     pytester = project(many(20), ini="crmeval_max_failures = 3")
@@ -178,7 +176,6 @@ def test_a_learner_whose_model_breaks_down_is_given_up(project: Project, provide
 
 
 def test_a_judge_that_breaks_down_stops_the_run(project: Project, providers: Providers) -> None:
-    """Without it nothing is graded."""
     providers(lambda seen: Status(500) if seen.model == "j" else chatty_brain(seen))
     pytester = project(many(30), ini=FEW)
 

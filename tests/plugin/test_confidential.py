@@ -232,7 +232,6 @@ def test_what_scorers_of_a_conftest_say_is_withheld(secret: pytest.Pytester) -> 
 
 
 def test_a_server_that_repeats_the_question_leaves_no_trace(secret: pytest.Pytester, providers: Providers) -> None:
-    """Its cause is told."""
     providers(lambda seen: Status(400, f"I was asked {seen.last_user_text}"))
 
     result = secret.runpytest(*M, *JUDGE, "-rA")
@@ -242,7 +241,6 @@ def test_a_server_that_repeats_the_question_leaves_no_trace(secret: pytest.Pytes
 
 
 def test_a_test_that_quotes_its_question_is_withheld(secret: pytest.Pytester) -> None:
-    """In whatever it fails with."""
     secret.makepyfile(test_q=TEST.replace("assert trial.passed", "assert not trial.passed, question.text; assert 1"))
 
     result = secret.runpytest("-rA")
@@ -252,7 +250,6 @@ def test_a_test_that_quotes_its_question_is_withheld(secret: pytest.Pytester) ->
 
 
 def test_a_test_that_quotes_a_part_is_withheld(secret: pytest.Pytester, tmp_path: Path) -> None:
-    """Pytest shortens what is long; skips and expected failures have words, too. Type, place and trial are told."""
     long = f"{TRACE} {'and so on ' * 100} {TRACE}"
     asked = record("one", question=long, grader="choice", choices=[f"{TRACE} a", f"{TRACE} b"], answer="A")
     (tmp_path / "q.jsonl").write_text(lines(asked))
@@ -287,7 +284,6 @@ def test_a_transcript_can_be_read_by_who_wants_to(secret: pytest.Pytester, provi
 
 @pytest.mark.parametrize("option", ["--crmeval-record", "--crmeval-replay"])
 def test_a_confidential_suite_is_not_recorded(secret: pytest.Pytester, providers: Providers, option: str) -> None:
-    """Cassettes are plain text: one line says so, and nobody is asked."""
     server = providers(brain)
 
     result = secret.runpytest(*M, *JUDGE, option, ".")

@@ -103,7 +103,6 @@ def test_scorers_are_chosen_by_name(project: Project, chosen: list[str], verdict
 
 
 def test_the_oracle_passes_the_published_score(project: Project) -> None:
-    """It says the published reply to the letter then, though that is not true; otherwise it tells the truth."""
     record = turned(expected_response={"text": "Created Ada Ltd (c-0815) on 2025-11-11."})
     pytester = project([record])
 
@@ -160,7 +159,6 @@ def test_hook_of_a_plugin_provides_agents(project: Project) -> None:
 
 @WAYS
 def test_hooks_receive_each_trial_and_the_report_once(project: Project, xdist: list[str]) -> None:
-    """On the controller, once each."""
     pytester = project()
     pytester.makeconftest(
         """

@@ -60,7 +60,6 @@ def test_only_what_is_missing_of_a_run_is_estimated(project: Project, providers:
 
 
 def test_the_judge_is_part_of_it(project: Project, providers: Providers) -> None:
-    """With its samples."""
     providers()
 
     result = project().runpytest(*PRICED, "--crmeval-judge", "openai:j?price=1/1&samples=5", "--crmeval-estimate")
@@ -70,7 +69,6 @@ def test_the_judge_is_part_of_it(project: Project, providers: Providers) -> None
 
 @pytest.mark.parametrize("option", ["--crmeval-estimate", "--collect-only"])
 def test_a_dry_run_needs_no_key(project: Project, monkeypatch: pytest.MonkeyPatch, option: str) -> None:
-    """It asks nobody."""
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
 
@@ -80,7 +78,6 @@ def test_a_dry_run_needs_no_key(project: Project, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_replay_is_free(project: Project, providers: Providers) -> None:
-    """Whatever a model would cost."""
     server = providers()
     pytester = project([case("one"), case("two")])
     (pytester.path / "tapes").mkdir()
@@ -105,7 +102,6 @@ def test_no_run_is_faster_than_its_rates(project: Project, providers: Providers)
 
 
 def test_a_guess_counts_on_the_cache(project: Project, providers: Providers) -> None:
-    """Both providers keep the prompt and the tools."""
     providers()
 
     result = project([case("one")]).runpytest(*PRICED, "--crmeval-estimate")

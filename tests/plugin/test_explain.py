@@ -83,27 +83,25 @@ def test_a_failed_case_shows_dialogue_calls_results_and_faults(
     project: Project, snapshot: SnapshotAssertion, xdist: list[str]
 ) -> None:
     """Who said what, which calls, what came back; each fault beside its turn; then the state, row by row."""
-    told = failure(project, "--color=no", *xdist)
+    output = failure(project, "--color=no", *xdist)
 
-    assert snapshot(name="a failure") == ours(told)
+    assert snapshot(name="a failure") == ours(output)
 
 
 def test_on_a_terminal_it_is_coloured(project: Project) -> None:
-    """What should be there is green, what should not is red; also when a worker without a terminal tells it."""
-    told = "\n".join(failure(project, "--color=yes"))
+    output = "\n".join(failure(project, "--color=yes"))
 
-    assert "owner expected \x1b[32m'Dana'\x1b[0m, actual \x1b[31m'Lena'\x1b[0m" in told
-    assert "\x1b[32mnotes: missing: " in told
-    assert "\x1b[31m    ✗ reply: the reply does not say 'Acme Corporation'\x1b[0m" in told
-    assert "\x1b[36mWho is Acme?\x1b[0m" in told
+    assert "owner expected \x1b[32m'Dana'\x1b[0m, actual \x1b[31m'Lena'\x1b[0m" in output
+    assert "\x1b[32mnotes: missing: " in output
+    assert "\x1b[31m    ✗ reply: the reply does not say 'Acme Corporation'\x1b[0m" in output
+    assert "\x1b[36mWho is Acme?\x1b[0m" in output
 
 
 def test_without_colours_it_is_plain(project: Project) -> None:
-    """Not one escape sequence."""
-    told = "\n".join(failure(project, "--color=no"))
+    output = "\n".join(failure(project, "--color=no"))
 
-    assert "owner expected 'Dana', actual 'Lena'" in told
-    assert "\x1b" not in told
+    assert "owner expected 'Dana', actual 'Lena'" in output
+    assert "\x1b" not in output
 
 
 def test_colours_change_no_word(project: Project) -> None:
@@ -114,7 +112,6 @@ def test_colours_change_no_word(project: Project) -> None:
 
 
 def test_colours_stay_on_the_terminal(project: Project) -> None:
-    """Neither the journal nor the report has any."""
     pytester = project([dialogue()])
     pytester.makepyfile(wrong=AGENT)
 
@@ -125,7 +122,7 @@ def test_colours_stay_on_the_terminal(project: Project) -> None:
     assert not [book for book in books if "\\u001b" in book or "\x1b" in book]
 
 
-def test_what_passed_is_not_told(project: Project) -> None:
+def test_passed_cases_are_not_explained(project: Project) -> None:
     """The oracle has nothing to explain."""
     result = project([dialogue()]).runpytest("-rA")
 

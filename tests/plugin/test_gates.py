@@ -61,7 +61,6 @@ def test_a_gate_can_fail_a_green_run(project: Project) -> None:
 
 
 def test_an_errored_trial_is_not_forgiven(project: Project) -> None:
-    """The world broke: nobody knows what the pass rate would have been."""
     test = """
     import pytest
 
@@ -169,7 +168,6 @@ def test_what_another_plugin_finds_is_not_forgiven(project: Project) -> None:
 
 
 def test_an_exit_status_that_another_plugin_sets_stays(project: Project) -> None:
-    """Though every test is green and every gate holds."""
     pytester = project(cases(3, 0), ini=GATE)
     pytester.makeconftest("def pytest_sessionfinish(session): session.exitstatus = 1")
 
@@ -178,7 +176,6 @@ def test_an_exit_status_that_another_plugin_sets_stays(project: Project) -> None
 
 @pytest.mark.parametrize("agent", ["oracle", "bots:Half"])
 def test_an_exit_status_that_another_plugin_sets_stays_beside_a_forgiven_trial(project: Project, agent: str) -> None:
-    """Whether there was something to forgive or not."""
     pytester = project(cases(7, 1), ini=GATE)
     pytester.makeconftest("def pytest_sessionfinish(session): session.exitstatus = 1")
 

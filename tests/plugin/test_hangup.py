@@ -37,7 +37,7 @@ import fcntl, os, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 os.execv(sys.argv[1], sys.argv[1:])
 """
-"""A session that is told when its terminal hangs up."""
+"""A session that gets SIGHUP when its terminal is closed."""
 
 
 def test_a_run_that_loses_its_terminal_ends_gracefully(project: Project) -> None:

@@ -51,7 +51,6 @@ def webhook() -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 
 def test_a_cost_meter(project: Project, providers: Providers) -> None:
-    """Each trial is told as it ends, with what it cost; on the controller, also with workers."""
     providers()
     pytester = project([case("one"), case("two")])
     pytester.makeconftest(example("class CostMeter"))
@@ -60,8 +59,8 @@ def test_a_cost_meter(project: Project, providers: Providers) -> None:
 
     result.stdout.fnmatch_lines(["2 trials have cost $*"])
     spent = report_of(pytester.path)["run"]["spent"]
-    (told,) = [line for line in result.outlines if "trials have cost" in line]
-    assert f"{spent:.6f}" == told.rpartition("$")[2]
+    (shown,) = [line for line in result.outlines if "trials have cost" in line]
+    assert f"{spent:.6f}" == shown.rpartition("$")[2]
 
 
 def test_a_webhook(
@@ -93,8 +92,8 @@ def test_a_gate_of_ones_own(
     holds = "holds" if status == pytest.ExitCode.OK else "BREACHED"
     result.stdout.fnmatch_lines([f"gate few tools fail: {holds} (failed at: create_new_client)"])
     report = report_of(pytester.path)
-    told = [(ruling["holds"], ruling["of_plugin"]) for ruling in report["gates"]]
-    assert [(status == pytest.ExitCode.OK, True)] == told
+    shown = [(ruling["holds"], ruling["of_plugin"]) for ruling in report["gates"]]
+    assert [(status == pytest.ExitCode.OK, True)] == shown
     assert report["run"]["parts"][0]["plugin_gates"]
 
 
@@ -110,7 +109,6 @@ def test_a_gate_that_breaks_loses_no_report(project: Project) -> None:
 
 
 def test_a_gate_returns_rulings(project: Project) -> None:
-    """Anything else is a mistake that is told; nothing is fine."""
     pytester = project([case("one")])
     pytester.makeconftest("def pytest_crmeval_gate(config, report): return True")
     result = pytester.runpytest(*NO_XDIST)

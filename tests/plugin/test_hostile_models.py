@@ -49,7 +49,6 @@ def texts(path: Path) -> dict[str, str]:
 def test_the_value_of_the_variable_that_a_spec_names_is_a_secret(
     project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever the variable is called."""
     monkeypatch.setenv("GATEWAY", "zebra-0123-not-like-a-key")
     providers(lambda seen: Say(f"You sent {seen.headers['authorization'].split()[-1]}"))
     pytester = project([case("one")])
@@ -93,7 +92,6 @@ def test_an_env_file_with_what_no_environment_takes_is_refused(project: Project,
 def test_an_address_that_cannot_be_one_is_refused_before_anything_is_started(
     project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
-    """In the environment as in a spec."""
     providers()
     pytester = project([case("one")])
 
@@ -109,7 +107,6 @@ def test_an_address_that_cannot_be_one_is_refused_before_anything_is_started(
 def test_a_server_that_wants_to_be_left_alone_for_an_hour_does_not_hold_up_the_run(
     project: Project, providers: Providers
 ) -> None:
-    """Nobody waits two minutes for each of the other cases."""
     server = providers([Status(429, "come back later", headers={"retry-after": "3600"})])
     pytester = project([case("one"), case("two")])
 
@@ -141,7 +138,6 @@ def test_a_price_that_is_given_is_not_asked_for(project: Project, providers: Pro
 
 
 def test_unused_judge_is_explained(project: Project, providers: Providers) -> None:
-    """Also if all cases pass."""
     providers(lambda seen: Status(422, "the court is closed") if seen.model == "j" else chatty_brain(seen))
 
     result = project([case("one")]).runpytest(*M, "--crmeval-judge", "openai:j?samples=1")
@@ -150,7 +146,6 @@ def test_unused_judge_is_explained(project: Project, providers: Providers) -> No
 
 
 def test_invalid_judge_is_refused_and_quoted_as_given(project: Project, providers: Providers) -> None:
-    """Without parameters that nobody wrote."""
     providers()
 
     result = project().runpytest("--crmeval-judge", "oracle")
@@ -182,7 +177,6 @@ def test_undecodable_byte_in_a_spec_is_no_internal_error(project: Project, provi
 
 
 def test_an_estimate_without_a_terminal_ends_well(project: Project, providers: Providers) -> None:
-    """Nobody reads it, and nothing is asked."""
     server = providers()
 
     result = project().runpytest(*M, "--crmeval-estimate", "-p", "no:terminal")
@@ -226,9 +220,9 @@ def test_unwritable_cassette_is_reported_without_a_traceback(project: Project, p
     result = pytester.runpytest(*M, "--crmeval-record", "tapes")
 
     assert result.ret in {pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.USAGE_ERROR}
-    told = result.stdout.str() + result.stderr.str()
-    assert "tapes" in told
-    assert "books.py" not in told
+    shown = result.stdout.str() + result.stderr.str()
+    assert "tapes" in shown
+    assert "books.py" not in shown
 
 
 def test_a_cassette_of_another_agent_is_named(project: Project, providers: Providers) -> None:
@@ -297,7 +291,6 @@ def test_replay_does_not_affect_agents_without_a_model(project: Project) -> None
 
 
 def test_agents_that_differ_in_a_letter_only_are_two(project: Project, providers: Providers) -> None:
-    """In the report and on disk."""
     providers()
     pytester = project([case("one")])
 
@@ -362,7 +355,6 @@ def test_a_rate_that_could_never_hold_is_refused(project: Project) -> None:
 
 
 def test_unreadable_env_file_does_not_affect_the_oracle(project: Project) -> None:
-    """Nobody has named it, and no key is needed."""
     pytester = project([case("one")])
     Path(pytester.path, ".env").write_bytes(b"CITY=K\xf6ln\n")
 

@@ -46,7 +46,7 @@ def asked(server: Loopback) -> list[str]:
 
 
 class Meeting:
-    """A brain that answers nobody before so many ask at the same time."""
+    """A model that answers only when enough requests arrive at the same time."""
 
     def __init__(self, count: int) -> None:
         self._together = Barrier(count, timeout=SOON)
@@ -99,7 +99,6 @@ def test_every_way_of_dealing_items_has_them_in_flight(project: Project, provide
 
 
 def test_dist_each_plays_nothing_ahead(project: Project, providers: Providers) -> None:
-    """Each has trials of its own."""
     server = providers()
 
     result = project(many(3)).runpytest(*M, "--dist", "each", "--tx", "2*popen")
@@ -110,7 +109,6 @@ def test_dist_each_plays_nothing_ahead(project: Project, providers: Providers) -
 
 
 def test_one_in_flight_begins_no_case_before_the_last_is_reported(project: Project, providers: Providers) -> None:
-    """No case is begun before the one before is told of."""
     server = providers()
 
     result = project(many(5)).runpytest(*M, "--crmeval-inflight", "1", "-p", "no:xdist")
@@ -154,7 +152,6 @@ def test_number_in_flight_is_a_setting_that_the_command_line_overrides(project: 
 
 
 def test_items_are_reported_in_their_order(project: Project, providers: Providers) -> None:
-    """Though the first takes longest."""
     providers(lambda seen: Slow(0.5, crm_brain(seen)) if "c00" in seen.last_user_text else crm_brain(seen))
 
     result = project(many(6)).runpytest(*M, "-v", "-p", "no:xdist")
@@ -164,7 +161,6 @@ def test_items_are_reported_in_their_order(project: Project, providers: Provider
 
 
 def test_only_selected_cases_are_played_ahead(project: Project, providers: Providers) -> None:
-    """By name, and what failed last."""
     server = providers(lambda seen: Say("No.") if "c03" in seen.last_user_text else crm_brain(seen))
     pytester = project(many(6))
 
@@ -215,7 +211,6 @@ OVERRIDES = {
 
 @pytest.mark.parametrize("fixture", OVERRIDES)
 def test_a_fixture_of_the_users_own_is_not_bypassed(project: Project, providers: Providers, fixture: str) -> None:
-    """Each case is played in its test, and the user is told why."""
     server = providers()
     pytester = project(many(3))
     pytester.makeconftest(f"import pytest\n\n{OVERRIDES[fixture]}")
@@ -329,7 +324,6 @@ def pytest_sessionfinish():
 
 
 def test_a_learning_agent_is_never_played_ahead(project: Project) -> None:
-    """Whatever number is given."""
     pytester = project(many(6))
     pytester.makeconftest(LEARNER)
 
@@ -403,7 +397,6 @@ class Talkative(Half):
 
 
 def test_log_messages_are_shown_with_their_own_item(project: Project) -> None:
-    """Not with the one that happens to run."""
     cases = [{**record, "turns": [{**record["turns"][0], "expected_tool": "client_search"}]} for record in many(6)]
     pytester = project(cases)
     pytester.makepyfile(talkative=TALKATIVE)
@@ -460,7 +453,6 @@ def test_other_tests_between_cases_run_as_usual(project: Project, providers: Pro
 
 
 def test_an_agent_that_raises_is_explained_in_its_item(project: Project) -> None:
-    """With the traceback, and errored, not failed."""
     pytester = project(many(3))
 
     result = pytester.runpytest("--crmeval-agent", "bots:Broken", "--crmeval-inflight", "2", "-p", "no:xdist")

@@ -1,4 +1,4 @@
-"""Conversations in flight when a run is interrupted: real processes, real signals, and nobody is paid twice."""
+"""Conversations in flight when a run is interrupted: real processes, real signals, and nothing is paid for twice."""
 
 import os
 import re
@@ -44,7 +44,7 @@ def to_the_group(run: Run, number: signal.Signals) -> None:
 
 
 def to_the_controller(run: Run, number: signal.Signals) -> None:
-    """Send the signal to the process that owns the run, and to nobody else."""
+    """Send the signal only to the process that owns the run."""
     os.kill(run.process.pid, number)
 
 

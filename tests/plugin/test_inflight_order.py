@@ -45,7 +45,6 @@ def remember(reports: Path, **seconds: float) -> None:
 
 
 def test_without_an_earlier_run_turns_count(tmp_path: Path) -> None:
-    """More turns take longer."""
     assert {"short": 1.0, "long": 6.0} == weights(tmp_path, {"short": 1, "long": 6})
 
 
@@ -57,7 +56,7 @@ def test_durations_of_an_earlier_run_order_the_cases(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("foresight", "each", "told"),
+    ("foresight", "each", "shown"),
     [
         (
             PrefetchPlan(weights={"a": 1.0}, alone={}, kinds=["conversations"]),
@@ -74,12 +73,11 @@ def test_durations_of_an_earlier_run_order_the_cases(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_the_header_says_what_is_in_flight(foresight: PrefetchPlan, each: int, told: str) -> None:
-    """And what is not."""
+def test_the_header_says_what_is_in_flight(foresight: PrefetchPlan, each: int, shown: str) -> None:
     plan = RunPlan()
     plan.take([], foresight, {})
 
-    assert told == plan.described(each)
+    assert shown == plan.described(each)
 
 
 @pytest.mark.usefixtures("given_server")

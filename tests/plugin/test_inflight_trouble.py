@@ -1,4 +1,4 @@
-"""Conversations in flight, and something goes wrong: nothing hangs, nothing is lost, and the user is told."""
+"""Conversations in flight, and something goes wrong: nothing hangs, nothing is lost, and the user is informed."""
 
 import json
 import secrets
@@ -60,7 +60,6 @@ class Hanging(Half):
 
 
 def test_an_agent_that_hangs_does_not_hold_up_the_run(project: Project) -> None:
-    """Its test is over in time, and nobody waits for it any more."""
     pytester = project(many(4), plugin="timeout")
     pytester.makepyfile(hanging=HANGING)
     many_at_once = ("--crmeval-agent", "hanging:Hanging", "--crmeval-inflight", "3", "--timeout", "3")
@@ -130,7 +129,6 @@ def test_pytest_exit_in_a_worker_ends_the_run_for_all(project: Project, provider
 
 
 def test_workers_that_are_not_replaced_end_the_run(project: Project) -> None:
-    """Nobody plays for items that will never run."""
     pytester = project(many(60))
     pytester.makepyfile(deadly=DEADLY)
     deadly = ("--crmeval-agent", "deadly:Deadly", "--crmeval-inflight", "2", "-n", "2", "--max-worker-restart", "0")

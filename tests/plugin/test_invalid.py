@@ -1,4 +1,4 @@
-"""``--crmeval-invalid``: a case that nobody can pass is reported apart."""
+"""``--crmeval-invalid``: a case that no agent can pass is reported separately."""
 
 import json
 import os
@@ -21,7 +21,7 @@ RUN = ("--crmeval-run", MINE)
 
 
 def unfilled(case_id: str) -> dict[str, Any]:
-    """Return a case whose user says what nobody filled in."""
+    """Return a case with an unfilled placeholder in the user's words."""
     record = case(case_id)
     record["turns"][0]["user_utterance"] = "Add Ada Ltd, ada@ada.example, {status}."
     return record
@@ -113,7 +113,6 @@ def test_the_summary_names_invalid_cases(project: Project) -> None:
 
 
 def test_where_all_cases_are_sound_nothing_is_said(project: Project) -> None:
-    """Most runs look like this."""
     result = project().runpytest()
 
     result.stdout.no_fnmatch_line("*invalid*")
@@ -121,14 +120,12 @@ def test_where_all_cases_are_sound_nothing_is_said(project: Project) -> None:
 
 @pytest.mark.parametrize("ini", ["", GATE], ids=["without a gate", "with a gate"])
 def test_an_invalid_case_does_not_turn_a_run_red(project: Project, ini: str) -> None:
-    """By itself."""
     pytester = project([case("one"), unfilled("two")], ini=ini)
 
     assert pytest.ExitCode.OK == pytester.runpytest().ret
 
 
 def test_a_gate_may_forbid_invalid_cases(project: Project) -> None:
-    """For those who want to know at once."""
     result = project([case("one"), unfilled("two")], ini="crmeval_gates = crm.invalid == 0").runpytest()
 
     assert pytest.ExitCode.TESTS_FAILED == result.ret
@@ -145,7 +142,6 @@ def test_a_suite_of_invalid_cases_has_no_pass_rate(project: Project) -> None:
 
 @pytest.mark.parametrize("broken", [unfilled, contradictory])
 def test_an_invalid_case_can_be_played_all_the_same(project: Project, broken: Callable[[str], dict[str, Any]]) -> None:
-    """Then it has a score like any other."""
     pytester = project([broken("one")])
 
     pytester.runpytest("--crmeval-invalid", "play")
@@ -166,7 +162,6 @@ def test_what_can_not_be_seeded_can_not_be_played(project: Project) -> None:
 
 
 def test_a_resumed_run_does_not_look_at_an_invalid_case_again(project: Project) -> None:
-    """Nobody can pass it until its content changes; the run is as green as before."""
     pytester = project([case("one"), unfilled("two")])
     pytester.runpytest(*RUN, "-p", "no:xdist").assert_outcomes(passed=1, skipped=1)
 

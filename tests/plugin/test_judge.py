@@ -67,7 +67,6 @@ def test_qualified_judge_fails_a_reply_with_a_false_statement(
 def test_opinion_of_an_unqualified_judge_is_only_reported(
     project: Project, providers: Providers, wrong: int | None
 ) -> None:
-    """With the reason, before the run and after it."""
     providers(always("false"))
     pytester = project([case("one")])
     if wrong is not None:
@@ -146,7 +145,6 @@ def test_judge_sees_statements_with_rows_and_not_the_dialogue(project: Project, 
 
 
 def test_judge_is_not_asked_where_the_rules_decide_everything(project: Project, providers: Providers) -> None:
-    """Nor where `reply` is not scored."""
     server = providers(always("false"))
 
     project([case("one")]).runpytest("--crmeval-agent", "bots:Half", "--crmeval-judge", JUDGE)
@@ -359,7 +357,6 @@ def test_a_replay_asks_neither_judge_nor_cache(project: Project, providers: Prov
 
 
 def test_a_budget_is_not_kept_with_a_judge_that_counts_nothing(project: Project, providers: Providers) -> None:
-    """So no further trial starts."""
     uncounted = Call(ToolCall(tool="check", arguments={"statements": [GOOD]}), usage=Tokens(0, 0, 0, 0))
     providers([uncounted])
     pytester = project([case("one"), case("two"), case("three")])
@@ -399,7 +396,6 @@ def test_a_run_is_not_resumed_with_another_judge(project: Project, providers: Pr
 
 @pytest.mark.parametrize("spec", ["oracle", "openai:j?samples=0", "openai:", "openai:j?tempo=1"])
 def test_invalid_judge_is_refused(project: Project, spec: str) -> None:
-    """Before anything is started."""
     result = project().runpytest("--crmeval-judge", spec)
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret

@@ -65,7 +65,6 @@ def test_checkpoints_are_found_judged_and_shown_as_a_curve(folder: Path, pyteste
 
 
 def test_a_dry_run_shows_the_command_and_writes_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each option becomes one of pytest's."""
     before = whole_tree(folder)
     options = [
         "--max-generated-tests",
@@ -117,7 +116,6 @@ def test_on_a_terminal_it_asks(folder: Path, monkeypatch: pytest.MonkeyPatch, *,
 
 
 def test_problems_beside_the_checkpoints_are_used(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Under their usual name."""
     write_lines(folder / "elsewhere/checkpoint-1/s.jsonl", solution("a"))
     write_lines(folder / "elsewhere/problems.jsonl", problem("a"))
 
@@ -138,7 +136,6 @@ def test_problems_beside_the_checkpoints_are_used(folder: Path, capsys: pytest.C
 def test_what_can_not_be_started_is_explained(
     folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
-    """Before anything is run."""
     assert 2 == main(["judge", *arguments])
     assert message in capsys.readouterr().err
     assert not (folder / "reports").exists()

@@ -28,7 +28,6 @@ DATA = re.compile(r'<script type="application/json" id="trials-data">(.*?)</scri
 
 
 def test_a_run_leaves_a_page(project: Project) -> None:
-    """With every trial and every gate; the summary tells where it is, and ``latest.html`` leads to it."""
     pytester = project([case("one"), failing("two")], ini=f"{SHOWN}\ncrmeval_gates = crm.pass_rate >= 0.40")
     result = pytester.runpytest("--crmeval-run", "mine", "--crmeval-agent", "bots:Half")
     page = Path(pytester.path, "reports", "latest.html").read_text(encoding="utf-8")
@@ -62,7 +61,6 @@ def test_unwritable_page_is_reported_and_affects_nothing_else(project: Project) 
 
 
 def test_the_page_of_a_stored_run_is_the_same(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever asks for it later, from the report."""
     pytester = project(ini=SHOWN)
     pytester.runpytest("--crmeval-run", "mine")
     page = Path(pytester.path, "reports", "mine.html")

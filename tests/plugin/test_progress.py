@@ -100,7 +100,6 @@ def test_what_pytest_writes_is_what_it_writes_without_us(gated: Path) -> None:
 
 @pytest.mark.usefixtures("given_server")
 def test_ctrl_c_leaves_nothing_of_it(gated: Path) -> None:
-    """And pytest says what it always says."""
     with pytest_in(gated, "-p", "no:xdist", columns=40) as shown:
         shown.until(" 1/3 ")
         shown.press_ctrl_c()
@@ -130,7 +129,6 @@ def test_a_log_has_a_line_when_its_time_has_come(
 
 @pytest.mark.usefixtures("given_server")
 def test_a_log_of_a_short_run_has_none(project: Project) -> None:
-    """Nobody has waited."""
     result = project().runpytest()
 
     result.assert_outcomes(passed=3)
@@ -173,10 +171,6 @@ def test_where_it_is_shown(
     environment: Mapping[str, str] | None,
     mode: Mode,
 ) -> None:
-    """At the bottom of a terminal that is pytest's alone, else in a log; not where somebody wants quiet.
-
-    No environment stands for a pipe.
-    """
     config = pytester.parseconfigure("-p", "no:xdist", *arguments)
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     monkeypatch.setattr(reporter, "isatty", lambda: environment is not None)
@@ -185,7 +179,6 @@ def test_where_it_is_shown(
 
 
 def test_without_a_reporter_it_is_not_shown(pytester: pytest.Pytester) -> None:
-    """As with ``-p no:terminal``."""
     config = pytester.parseconfigure()
     config.pluginmanager.unregister(name="terminalreporter")
 

@@ -99,7 +99,6 @@ def verdicts(pytester: pytest.Pytester) -> dict[str, str]:
 
 @WAYS
 def test_one_item_per_agent_and_question_and_no_server(asking: Made, xdist: list[str]) -> None:
-    """The oracle needs neither key nor judge; nobody needs the server, which could not be had."""
     pytester = asking()
 
     result = pytester.runpytest("-v", *xdist, "--crmeval-agent", "oracle", "--crmeval-agent", "mute")
@@ -203,7 +202,6 @@ def test_a_part_is_not_judged_by_gates_of_other_suites(asking: Made, part: list[
     ],
 )
 def test_a_marker_that_makes_no_sense_is_refused(asking: Made, test: str, why: str) -> None:
-    """Before anything is played."""
     changed = {
         "question": TEST.replace("(question, evaluate)", "(evaluate)"),
         '"q.jsonl"': TEST.replace('"q.jsonl"', '"q.jsonl", secret=True'),
@@ -234,7 +232,6 @@ def test_scorers_of_a_conftest_decide(asking: Made) -> None:
 
 
 def test_scorers_of_a_conftest_need_no_judge(asking: Made) -> None:
-    """They replace it: what only a judge could grade is asked, whoever the agent is."""
     pytester = asking(lines(FOUR[3]))
     pytester.makeconftest(SCORERS)
 
@@ -274,7 +271,6 @@ def brain(seen: Seen) -> Answer:
 
 
 def test_a_model_answers_and_a_judge_grades(asking: Made, providers: Providers) -> None:
-    """The judge is asked only where nobody else can tell; both have a bill."""
     server = providers(brain)
     pytester = asking()
 
@@ -362,9 +358,9 @@ def test_without_a_judge_what_needs_one_is_left_out(asking: Made, providers: Pro
     result = pytester.runpytest(*M)
 
     result.assert_outcomes(passed=3, deselected=1)
-    told = "crmeval skips 1 case: only a judge can grade the answer; add --crmeval-judge SPEC"
-    assert 2 == result.outlines.count(told)
-    assert {"q": {told.partition(": ")[2]: 1}} == report_of(pytester.path)["run"]["parts"][0]["left_out"]
+    shown = "crmeval skips 1 case: only a judge can grade the answer; add --crmeval-judge SPEC"
+    assert 2 == result.outlines.count(shown)
+    assert {"q": {shown.partition(": ")[2]: 1}} == report_of(pytester.path)["run"]["parts"][0]["left_out"]
     assert 3 == len(server.seen)
     assert pytest.ExitCode.OK == result.ret
 
@@ -376,13 +372,12 @@ def test_a_run_of_which_nothing_is_left_is_refused(asking: Made, providers: Prov
     result = asking(lines(FOUR[3])).runpytest(*M)
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
-    told = "*crmeval: none of 1 cases can be played: only a judge can grade the answer; add --crmeval-judge SPEC"
-    assert any(told[1:] in line for line in [*result.outlines, *result.errlines])
+    shown = "*crmeval: none of 1 cases can be played: only a judge can grade the answer; add --crmeval-judge SPEC"
+    assert any(shown[1:] in line for line in [*result.outlines, *result.errlines])
     assert not server.seen
 
 
 def test_a_gate_is_not_judged_if_all_of_its_suite_was_left_out(asking: Made) -> None:
-    """One of a suite that nobody has ever heard of is breached all the same."""
     gates = "crmeval_gates = q.pass_rate >= 0.9\n    judged.pass_rate >= 0.9\n    qq.pass_rate >= 0.9"
     pytester = asking(lines(FOUR[0]), ini=gates)
     pytester.makepyfile(test_judged=TEST.replace("q.jsonl", "judged.jsonl"))
@@ -416,7 +411,6 @@ def test_deselected_conversations_start_no_server(asking: Made) -> None:
 def test_a_suite_that_was_named_is_not_judged_by_the_gates_of_others(
     asking: Made, agent: str, status: pytest.ExitCode
 ) -> None:
-    """Where none is left, nobody forgives: the status is pytest's own."""
     pytester = asking(lines(FOUR[0]), ini="crmeval_gates = crm.pass_rate >= 0.0")
 
     result = pytester.runpytest(*NO_XDIST, "--crmeval-suite", "q", "--crmeval-agent", f"bots:{agent}")
@@ -495,7 +489,6 @@ def test_a_budget_holds_for_questions(asking: Made, providers: Providers) -> Non
 
 
 def test_a_transcript_is_left_of_every_question(asking: Made, providers: Providers) -> None:
-    """With what was asked and answered."""
     providers(brain)
     pytester = asking(lines(FOUR[3]))
     pytester.runpytest(*M, *JUDGE, "--crmeval-run", "r")
@@ -508,7 +501,7 @@ def test_a_transcript_is_left_of_every_question(asking: Made, providers: Provide
 
 
 class Meeting:
-    """A brain that answers nobody before so many ask at the same time."""
+    """A model that answers only when enough requests arrive at the same time."""
 
     def __init__(self, count: int, then: Callable[[Seen], Answer] = brain) -> None:
         self._together = Barrier(count, timeout=SOON)
@@ -571,7 +564,6 @@ def test_no_server_is_started_for_conversations_that_are_not_chosen(asking: Made
 def test_a_shard_of_which_one_case_was_named_is_not_merged(
     asking: Made, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It is no part of the whole; a shard without what nobody can grade is one."""
     pytester = asking()
     monkeypatch.chdir(pytester.path)
     agents = ("--crmeval-agent", "oracle", "--crmeval-agent", "bots:Wrong", *NO_XDIST)

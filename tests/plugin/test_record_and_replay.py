@@ -104,7 +104,6 @@ def test_transcripts_of_a_run_can_be_replayed(project: Project, providers: Provi
 
 
 def test_every_trial_leaves_a_transcript(project: Project) -> None:
-    """Also of agents that ask no model."""
     pytester = project([case("one")])
 
     pytester.runpytest("--crmeval-run", "mine")
@@ -129,7 +128,7 @@ def test_half_a_recording_does_not_take_the_place_of_a_whole_one(project: Projec
     assert before == _files(pytester.path / "tapes")
 
 
-def test_a_transcript_tells_how_far_a_trial_has_come(project: Project, providers: Providers) -> None:
+def test_transcript_of_an_errored_trial_has_the_messages_so_far(project: Project, providers: Providers) -> None:
     """The one that broke off is the one that is looked into."""
     providers(lambda seen: Status(400, "no more") if seen.results else crm_brain(seen))
     pytester = project([case("one")])
@@ -158,7 +157,6 @@ def test_again(conversation, evaluate):
 
 
 def test_two_tests_that_play_the_same_case_have_files_of_their_own(project: Project, providers: Providers) -> None:
-    """Neither overwrites what the other has recorded."""
     server = providers()
     pytester = project([case("one")], test=TWO_TESTS)
     pytester.runpytest("--crmeval-agent", "gpt-4.1", "--crmeval-record", "tapes", "--crmeval-run", "mine")
@@ -280,7 +278,6 @@ def test_nothing_is_paid_for_what_cannot_be_recorded(project: Project, providers
 
 
 def test_a_place_where_nothing_can_be_recorded_is_refused(project: Project, providers: Providers) -> None:
-    """Before anything is asked."""
     providers()
     pytester = project([case("one")])
     Path(pytester.path, "tapes").write_text("a file, not a folder")
@@ -292,7 +289,6 @@ def test_a_place_where_nothing_can_be_recorded_is_refused(project: Project, prov
 
 
 def test_replaying_from_nowhere_is_refused(project: Project) -> None:
-    """With what makes a cassette."""
     result = project().runpytest("--crmeval-agent", "gpt-4.1", "--crmeval-replay", "nowhere")
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret

@@ -1,4 +1,4 @@
-"""``--crmeval-baseline`` and ``--crmeval-gate``: a run against an earlier one; and what CI servers are told."""
+"""``--crmeval-baseline`` and ``--crmeval-gate``: a run compared with an earlier one; and output for CI servers."""
 
 import json
 import os
@@ -32,7 +32,6 @@ def better(pytester: pytest.Pytester) -> None:
 
 
 def test_a_misspelt_gate_of_the_command_line_is_breached(project: Project) -> None:
-    """Though agents and tests were named: who writes a gate into a workflow must not be told that all is well."""
     gates = [word for name in ("oracle", "orcale") for word in ("--crmeval-gate", f"crm[{name}].passed > 0")]
 
     result = project([case("one")]).runpytest(*NO_XDIST, "--crmeval-agent", "oracle", *gates)
@@ -103,7 +102,6 @@ def test_a_baseline_that_is_not_there_ends_the_run_before_it_begins(project: Pro
 
 
 def test_a_gate_that_can_not_be_read_is_a_mistake(project: Project) -> None:
-    """Told with the place, and where it was written."""
     result = project().runpytest("--crmeval-gate", "crm.pass_rate >= most")
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
@@ -112,7 +110,7 @@ def test_a_gate_that_can_not_be_read_is_a_mistake(project: Project) -> None:
     )
 
 
-def test_a_report_tells_where_it_comes_from(project: Project) -> None:
+def test_report_has_the_provenance_of_the_run(project: Project) -> None:
     """Commit, cases, prompts, versions: what it takes to do the same again."""
     pytester = project([case("one")])
     for command in (
@@ -144,7 +142,7 @@ def test_junit_and_github_get_verdicts_scores_and_annotations(
 
     result.stdout.fnmatch_lines(["::error title=crmeval gate::crm.pass_rate >= 0.60: pass_rate is 0.500"])
     assert "`crm.pass_rate >= 0.60`" in (pytester.path / "step.md").read_text(encoding="utf-8")
-    told = {
+    message = {
         found["crmeval_case"]: found
         for test in ET.parse(pytester.path / "junit.xml").iter("testcase")  # noqa: S314 (our own)
         if (found := {each.get("name"): each.get("value") for each in test.iter("property")})
@@ -157,5 +155,5 @@ def test_junit_and_github_get_verdicts_scores_and_annotations(
         "crmeval_score_state": "0.0",
         "crmeval_score_calls": "0.0",
         "crmeval_score_reply": "1.0",
-    } == told["two"]
-    assert "passed" == told["one"]["crmeval_verdict"]
+    } == message["two"]
+    assert "passed" == message["one"]["crmeval_verdict"]

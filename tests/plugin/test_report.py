@@ -177,7 +177,6 @@ def test_a_run_can_not_go_on_with_other_scorers(project: Project, missing: str) 
 
 
 def test_a_run_from_before_scorers_were_noted_can_go_on(project: Project) -> None:
-    """Nobody can tell what they were."""
     pytester = project([case("one"), case("two")])
     pytester.runpytest("--crmeval-run", "older", "-k", "two")
     journal = pytester.path / "reports/older/trials.jsonl"
@@ -219,7 +218,6 @@ def test_a_run_without_our_cases_leaves_nothing(pytester: pytest.Pytester) -> No
 
 @pytest.mark.parametrize("option", ["setup-plan", "setup-only", "fixtures", "fixtures-per-test", "collect-only"])
 def test_collect_only_writes_no_run(project: Project, option: str) -> None:
-    """No journal, no report, no gate."""
     pytester = project(ini="crmeval_gates = crm.pass_rate >= 0.60")
 
     result = pytester.runpytest(f"--{option}", "-p", "no:xdist")
@@ -248,7 +246,6 @@ def test_unwritable_report_is_reported(project: Project) -> None:
 
 
 def test_passwords_are_not_kept(project: Project, given_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not from the command line either."""
     parts = conninfo_to_dict(given_server)
     monkeypatch.delenv("CRMEVAL_DSN")
     pytester = project([case("one")], plugin="postgresql")
@@ -264,7 +261,6 @@ def test_passwords_are_not_kept(project: Project, given_server: str, monkeypatch
 
 
 def test_a_test_that_is_run_again_has_a_new_trial(project: Project) -> None:
-    """As plugins do that repeat flaky tests."""
     pytester = project([case("one")])
     pytester.makeconftest(
         """

@@ -65,7 +65,6 @@ def test_reruns_of_other_tests_are_allowed(reruns: pytest.Pytester) -> None:
 
 
 def test_reruns_are_allowed_in_a_session_without_cases(reruns: pytest.Pytester) -> None:
-    """Only tests that evaluate are refused."""
     result = reruns.runpytest("-p", "rerunfailures", "--reruns", "2", "test_other.py", "-p", "no:xdist")
 
     result.assert_outcomes(passed=1)

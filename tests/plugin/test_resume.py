@@ -25,7 +25,6 @@ def journal(path: Path) -> list[dict[str, Any]]:
 
 @WAYS
 def test_only_what_is_missing_is_played(project: Project, xdist: list[str]) -> None:
-    """And the report is that of the whole run."""
     pytester = project()
     pytester.runpytest(*RUN, "-k", "one or two", *xdist).assert_outcomes(passed=2, deselected=1 if "-p" in xdist else 0)
 
@@ -178,7 +177,6 @@ def test_a_torn_last_line_is_played_again(project: Project) -> None:
 
 
 def test_a_journal_that_is_none_is_not_touched(project: Project) -> None:
-    """Somebody else's file is not overwritten."""
     pytester = project()
     path = pytester.mkdir("reports") / f"{MINE}/trials.jsonl"
     path.parent.mkdir()
@@ -270,7 +268,6 @@ def test_case_of_two_tests_keeps_both_transcripts_when_one_of_them_is_resumed(pr
 
 
 def test_tests_that_are_parametrized_further_are_resumed(project: Project) -> None:
-    """Each combination is a test of its own."""
     test = TWO_TESTS.replace("def test_second(", '@pytest.mark.parametrize("n", [1, 2])\ndef test_second(n, ')
     pytester = project([case("one")], test=test)
     pytester.runpytest(*RUN, "-k", "not 2")

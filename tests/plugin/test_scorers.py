@@ -94,7 +94,6 @@ def passing(*names: str) -> dict[str, str]:
     ],
 )
 def test_each_scorer_sees_its_own_part(project: Project, chosen: list[str], expected: dict[str, str]) -> None:
-    """All that are chosen must pass."""
     assert expected == verdicts(project([CASE]), *(f"--crmeval-scorer={name}" for name in chosen))
 
 
@@ -120,7 +119,6 @@ def test_the_fixture_goes_before_what_is_chosen(project: Project) -> None:
 
 
 def test_a_failure_says_which_score_and_which_turn(project: Project) -> None:
-    """Every score with its reason."""
     pytester = project([CASE])
     pytester.makepyfile(people=PEOPLE)
 

@@ -239,7 +239,6 @@ def test_a_trial_is_recognised_whatever_the_environment_holds(
 def test_a_judges_opinion_is_kept_without_the_key(
     project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
-    """Also in the cache that outlives the run."""
     opinion: dict[str, Json] = {"statements": [{"id": "s1", "reason": f"It said {key}.", "answer": "true"}]}
     providers([Call(ToolCall(tool="check", arguments=opinion))])
     monkeypatch.setenv("OPENAI_API_KEY", key)
@@ -281,7 +280,6 @@ def test_what_is_set_but_empty_is_filled_by_the_file(
 
 
 def test_what_is_set_goes_before_the_file(project: Project, providers: Providers) -> None:
-    """As everywhere."""
     server = providers()
     pytester = project([case("one")], ini="crmeval_env_file = secrets.env")
     Path(pytester.path, "secrets.env").write_text("OPENAI_API_KEY=sk-other-0123456789abcdef\n")

@@ -28,7 +28,6 @@ def test_k_selects_by_case_and_by_agent(project: Project, xdist: list[str]) -> N
 
 
 def test_k_that_matches_no_case_and_no_agent_selects_nothing(project: Project) -> None:
-    """As in every pytest run."""
     assert pytest.ExitCode.NO_TESTS_COLLECTED == project().runpytest("-k", "mute").ret
 
 
@@ -42,7 +41,6 @@ def test_m_selects_our_tests(project: Project) -> None:
 
 
 def test_lf_repeats_what_failed(project: Project) -> None:
-    """And only that."""
     pytester = project([case("one"), failing("two"), case("three")])
     pytester.runpytest("--crmeval-agent", "bots:Half", "-n", "1").assert_outcomes(passed=2, failed=1)
 

@@ -73,7 +73,6 @@ def test_repeated_list_setting_replaces_the_list_of_the_ini_file(pytester: pytes
 
 
 def test_every_setting_can_be_overridden(pytester: pytest.Pytester) -> None:
-    """Here with its own default, which changes nothing."""
     defaults = {name: arguments["default"] for name, arguments in SETTINGS.items()}
     given = [f"--crmeval-set={name}={'' if default == [] else default}" for name, default in defaults.items()]
 
@@ -95,7 +94,6 @@ def test_paths_are_relative_to_the_project_as_in_the_ini_file(
 
 @pytest.mark.parametrize("name", BAD_VALUES)
 def test_bad_value_has_the_same_error_as_in_the_ini_file(pytester: pytest.Pytester, name: str) -> None:
-    """Only the place that it names is another."""
     value, expected = BAD_VALUES[name]
     pytester.makeini(f"[pytest]\ncrmeval_{name} = {value}\n")
 
@@ -126,12 +124,10 @@ def test_bad_truth_value_names_the_setting(pytester: pytest.Pytester) -> None:
     ],
 )
 def test_mistake_is_explained(pytester: pytest.Pytester, given: str, expected: str) -> None:
-    """With similar names, or with all of them."""
     pytest.LineMatcher([error_of(pytester, f"--crmeval-set={given}")]).fnmatch_lines([expected])
 
 
 def test_bad_options_are_explained(pytester: pytest.Pytester) -> None:
-    """With what is allowed."""
     assert "--crmeval-tests nowhere: the folder does not exist" == error_of(pytester, "--crmeval-tests=nowhere")
     assert "--crmeval-seed x: must be a whole number" == error_of(pytester, "--crmeval-seed=x")
     assert error_of(pytester, "--crmeval-budget=0").startswith(

@@ -43,8 +43,8 @@ def figures(report: dict[str, Any]) -> dict[str, Any]:
     def timeless(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
         kept = [{name: value for name, value in each.items() if name not in {"seconds", "slowest"}} for each in records]
         for record in kept:
-            told = record.get("figures", {})
-            record["figures"] = {name: figure for name, figure in told.items() if not name.startswith("latency")}
+            shown = record.get("figures", {})
+            record["figures"] = {name: figure for name, figure in shown.items() if not name.startswith("latency")}
         return kept
 
     trials, results = timeless(report["trials"]), timeless(report["results"])
@@ -178,7 +178,6 @@ def test_an_empty_shard_is_a_part_like_any(project: Project, monkeypatch: pytest
 
 
 def test_without_gates_a_failure_is_pytests(project: Project) -> None:
-    """Nobody forgives."""
     result = project(cases(0, 2)).runpytest(*HALF, "--crmeval-shard", "1/1", *NO_XDIST)
 
     assert pytest.ExitCode.TESTS_FAILED == result.ret
@@ -186,7 +185,6 @@ def test_without_gates_a_failure_is_pytests(project: Project) -> None:
 
 
 def test_a_run_is_not_resumed_as_another_shard(project: Project) -> None:
-    """Nor as the same shard of other cases."""
     pytester = project([case(f"case-{number}") for number in range(4)])
     pytester.runpytest(*run("part"), "--crmeval-shard", "1/2", *NO_XDIST)
 
@@ -219,7 +217,6 @@ def test_a_run_is_not_resumed_as_another_shard(project: Project) -> None:
     ],
 )
 def test_mistakes_are_answered_with_a_line(project: Project, options: list[str], why: str) -> None:
-    """Before anything is collected."""
     pytester = project()
     reports = pytester.mkdir("reports")
     (reports / "mine.json").write_text("{}")
@@ -232,7 +229,6 @@ def test_mistakes_are_answered_with_a_line(project: Project, options: list[str],
 
 
 def test_unreadable_durations_are_reported(project: Project) -> None:
-    """Where the cases would have been dealt."""
     pytester = project()
     Path(pytester.path, "odd.json").write_text("[]")
 

@@ -19,7 +19,6 @@ def test_other(conversation, evaluate):
 
 
 def test_only_the_suites_that_were_named_are_there(project: Project) -> None:
-    """For every agent."""
     pytester = project(test=TWO_SUITES)
 
     result = pytester.runpytest_inprocess("--collect-only", "--crmeval-suite", "other", "--crmeval-agent", "mute")
@@ -29,7 +28,6 @@ def test_only_the_suites_that_were_named_are_there(project: Project) -> None:
 
 
 def test_several_suites_may_be_named(project: Project) -> None:
-    """In any order."""
     pytester = project(test=TWO_SUITES)
 
     result = pytester.runpytest_inprocess("--collect-only", "--crmeval-suite=other", "--crmeval-suite=crm")
@@ -38,7 +36,6 @@ def test_several_suites_may_be_named(project: Project) -> None:
 
 
 def test_a_suite_that_is_not_there_is_refused(project: Project) -> None:
-    """With those that are."""
     pytester = project(test=TWO_SUITES)
 
     result = pytester.runpytest_inprocess("--crmeval-suite", "orm")

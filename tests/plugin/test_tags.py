@@ -99,7 +99,6 @@ def test_a_split_option_selects_its_cases(project: Project) -> None:
 
 
 def test_a_sample_is_drawn_from_the_selected(project: Project) -> None:
-    """Otherwise it would be smaller than asked for."""
     cases = [case(f"case-{number}", tags=["rare"] if number % 5 == 0 else ["common"]) for number in range(20)]
 
     chosen = played(project(cases), "--crmeval-tag=rare", "--crmeval-sample=3")
@@ -109,7 +108,6 @@ def test_a_sample_is_drawn_from_the_selected(project: Project) -> None:
 
 
 def test_unknown_tag_is_refused_with_the_known_ones(project: Project) -> None:
-    """The tags that there are, are told; also when another one is known."""
     said = refused(project(TAGGED[:3]), "--crmeval-tag=refusal", "--crmeval-tag=refused", "-p", "no:xdist")
 
     assert (
@@ -119,7 +117,6 @@ def test_unknown_tag_is_refused_with_the_known_ones(project: Project) -> None:
 
 
 def test_an_unknown_tag_where_there_are_many(project: Project) -> None:
-    """Some are told, the similar ones first."""
     pytester = project([case("one", tags=[f"skill-{number:03d}" for number in range(99)] + ["the-refusal"])])
 
     said = refused(pytester, "--crmeval-tag=refusal")
@@ -134,7 +131,6 @@ def test_an_unknown_tag_where_there_are_none(project: Project) -> None:
 
 
 def test_an_unknown_tag_of_a_dry_run(project: Project) -> None:
-    """It is told all the same."""
     assert "no case has this tag" in refused(project(TAGGED), "--crmeval-tag=refused", "--collect-only", "-q")
 
 
@@ -212,7 +208,6 @@ def test_tag_that_is_also_a_marker_is_refused(project: Project) -> None:
 
 @pytest.mark.parametrize("tag", [*ACTING, "xdist_group", "xdist group", "_skip", "anyio", "declared"])
 def test_every_registered_mark_is_refused(project: Project, tag: str) -> None:
-    """Whoever acts on a mark has registered it; also where the case is not selected."""
     cases = [case("one", tags=[tag]), case("two", tags=["fine"])]
     pytester = project(cases, ini="markers = declared: in the ini file", plugin="anyio")
 
@@ -220,7 +215,6 @@ def test_every_registered_mark_is_refused(project: Project, tag: str) -> None:
 
 
 def test_many_tags_that_are_markers_are_reported_briefly(project: Project) -> None:
-    """Each once, five of them."""
     said = refused(project([case("one", tags=ACTING), case("two", tags=ACTING)]))
 
     assert 5 == said.count("cases.jsonl:1: tag ")
@@ -229,7 +223,6 @@ def test_many_tags_that_are_markers_are_reported_briefly(project: Project) -> No
 
 
 def test_the_same_tags_in_two_tests(project: Project) -> None:
-    """What the first has registered is not somebody else's to the second."""
     pytester = project(TAGGED, ini=STRICT, test=TWO_SUITES.replace("other.jsonl", "cases.jsonl"))
 
     pytester.runpytest("-m", "chain", "-p", "no:xdist").assert_outcomes(passed=2, deselected=8)
@@ -248,7 +241,6 @@ def test_the_selection_is_announced_and_recorded(project: Project) -> None:
 
 
 def test_no_selection_is_not_announced(project: Project) -> None:
-    """All cases are what everybody expects."""
     pytester = project(TAGGED)
 
     pytester.runpytest().stdout.no_fnmatch_line("crmeval cases:*")
@@ -264,7 +256,7 @@ def shown(pytester: pytest.Pytester, cases: list[dict[str, Any]], project: Proje
     return said.partition("crm by tag")[2].partition("\n\n")[0].splitlines()[1:]
 
 
-def test_the_report_tells_tags_apart(pytester: pytest.Pytester, project: Project) -> None:
+def test_report_distinguishes_similar_tags(pytester: pytest.Pytester, project: Project) -> None:
     """A line each: cases, pass rate, turns, calls, replies."""
     lines = shown(pytester, TAGGED[:3], project)
 

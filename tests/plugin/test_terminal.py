@@ -47,7 +47,6 @@ def test_header_and_summary(project: Project, snapshot: SnapshotAssertion, xdist
 
 
 def test_quiet_shows_the_summary_only(project: Project) -> None:
-    """Without the header of the run."""
     result = project().runpytest("-q")
 
     result.stdout.no_fnmatch_line("crmeval run:*")
@@ -55,7 +54,6 @@ def test_quiet_shows_the_summary_only(project: Project) -> None:
 
 
 def test_heading_of_the_summary_follows_an_empty_line_like_those_of_pytest(project: Project) -> None:
-    """No empty line separates it from the summary."""
     said = project().runpytest("-p", "no:xdist").stdout.str()
 
     assert re.search(r"\[100%\]\n\n=+ crmeval =+\nsuite +subject .*\ncrm +oracle ", said)
@@ -156,7 +154,6 @@ def test_summary_is_the_last_thing_on_a_screen_of_80_columns(project: Project) -
 
 
 def test_passwords_are_never_shown(project: Project, given_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not in the header, not in the report."""
     monkeypatch.setenv("CRMEVAL_DSN", f"{given_server} password=hunter2")
     pytester = project()
 

@@ -100,7 +100,6 @@ def test_repeats_are_recorded_replayed_and_read_apart(project: Project, provider
 
 
 def test_no_trial_at_all_is_a_mistake(project: Project) -> None:
-    """Told before anything is collected."""
     result = project().runpytest("--crmeval-trials", "0")
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret

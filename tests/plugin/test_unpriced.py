@@ -1,4 +1,4 @@
-"""A model whose price nobody knows, in summary and report."""
+"""A model with an unknown price, in summary and report."""
 
 import json
 from collections.abc import Callable
@@ -32,16 +32,16 @@ def test_the_report_is_as_documented(project: Project, providers: Providers) -> 
 
 
 @pytest.mark.parametrize(
-    ("agents", "told"),
+    ("agents", "shown"),
     [((*UNPRICED, *PRICED), "more than $0.00072"), (UNPRICED, "unknown"), (PRICED, "$0.00072")],
     ids=["some", "nothing", "all"],
 )
 def test_the_summary_says_how_much_of_the_sum_is_known(
-    project: Project, providers: Providers, agents: tuple[str, ...], told: str
+    project: Project, providers: Providers, agents: tuple[str, ...], shown: str
 ) -> None:
     """Unknown is not zero."""
     providers()
 
     result = project([case("one")]).runpytest(*agents)
 
-    result.stdout.fnmatch_lines([f"total: *; spent by this run: {told}"])
+    result.stdout.fnmatch_lines([f"total: *; spent by this run: {shown}"])

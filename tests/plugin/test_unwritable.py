@@ -58,14 +58,14 @@ def test_a_journal_that_is_removed_after_the_last_trial_is_noticed(project: Proj
 
 
 @pytest.mark.parametrize(
-    ("what", "told"),
+    ("what", "output"),
     [
         ('shutil.rmtree("reports", ignore_errors=True)', "trials.jsonl was removed or replaced during the run"),
         ('pathlib.Path("reports/gone/trials.jsonl").write_text("moths\\n")', "trials.jsonl:1: not a line of a journal"),
     ],
     ids=["removed", "spoilt"],
 )
-def test_summary_comes_after_ctrl_c_though_the_journal_is_lost(project: Project, what: str, told: str) -> None:
+def test_summary_comes_after_ctrl_c_though_the_journal_is_lost(project: Project, what: str, output: str) -> None:
     """With the trials that were played, and with the reason why they can't be resumed."""
     pytester = project([case(f"case-{number}") for number in range(4)])
     pytester.makeconftest(AFTER_TWO.format(what=f"{what}; raise KeyboardInterrupt"))
@@ -73,7 +73,7 @@ def test_summary_comes_after_ctrl_c_though_the_journal_is_lost(project: Project,
     result = pytester.runpytest_subprocess("--crmeval-run", "gone", "-p", "no:xdist")
 
     assert pytest.ExitCode.INTERRUPTED == result.ret
-    result.stdout.fnmatch_lines(["*= crmeval =*", f"crmeval: *{told}*", "report: *"])
+    result.stdout.fnmatch_lines(["*= crmeval =*", f"crmeval: *{output}*", "report: *"])
     assert 2 == len(report_of(pytester.path)["trials"])
 
 

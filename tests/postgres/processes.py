@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.forkserver import ForkedProcess, start
 
 SECONDS = 300.0
-"""On a machine that has much else to do; on others nobody waits so long."""
+"""A limit for busy machines; usually the wait is much shorter."""
 
 
 def eventually(condition: Callable[[], bool], what: str, seconds: float = SECONDS) -> None:

@@ -20,8 +20,8 @@ def calibrate(given_server: str, tmp_path: Path, capsys: pytest.CaptureFixture[s
         path = tmp_path / "cases.jsonl"
         path.write_text("".join(json.dumps(record) + "\n" for record in cases), encoding="utf-8")
         status = main(["calibrate", *([str(path)] if cases else []), "--tries", "2", *_labelled(tmp_path), *options])
-        told = capsys.readouterr()
-        return status, told.out, told.err
+        shown = capsys.readouterr()
+        return status, shown.out, shown.err
 
     return run
 
@@ -43,9 +43,9 @@ def test_labelled_replies_are_reported_apart(calibrate: Any) -> None:  # noqa: A
         *("labelled false replies, sealed sets, caught", "labelled true replies, sealed sets, accepted"),
         *("labelled false replies, open sets, caught", "labelled true replies, open sets, accepted"),
     ]
-    status, told, _ = calibrate()
-    assert (0, names) == (status, [line[:48].strip() for line in told.splitlines()[1:]])
-    assert [["2", "2"]] * 4 == [line[48:].split()[:2] for line in told.splitlines()[1:]], told
+    status, shown, _ = calibrate()
+    assert (0, names) == (status, [line[:48].strip() for line in shown.splitlines()[1:]])
+    assert [["2", "2"]] * 4 == [line[48:].split()[:2] for line in shown.splitlines()[1:]], shown
 
     shares = json.loads(calibrate(case("one"), options=("--format", "json"))[1])["shares"]
     generated = ["flaws in calls and state, caught", "generated false replies, caught"]
@@ -56,24 +56,23 @@ def test_labelled_replies_are_reported_apart(calibrate: Any) -> None:  # noqa: A
 
 def test_a_sound_suite(calibrate: Any) -> None:  # noqa: ANN401 (a function)
     """Figures for people, and for programs."""
-    status, told, _ = calibrate(case("one"), case("two"))
+    status, shown, _ = calibrate(case("one"), case("two"))
 
-    assert (0, "2 conversations") == (status, told.splitlines()[0])
+    assert (0, "2 conversations") == (status, shown.splitlines()[0])
     document = json.loads(calibrate(case("one"), options=("--format", "json"))[1])
     assert {"oracle": 1.0, "mute": 0.0, "parrot": 0.0} == document["passed"]
     assert (True, 0) == (document["holds"], document["invalid"])
 
 
 def test_cases_that_no_agent_can_pass_are_skipped(calibrate: Any) -> None:  # noqa: ANN401 (a function)
-    """A seed that does not fit, a fact that nobody knows."""
     misfit = case("misfit", initial_entities={"seed_data": {"Client": {f"{7:032x}": {"name": 7}}}})
     unsaid = case("unsaid")
     unsaid["turns"][0]["reply_facts"] = ["Zebra"]
 
-    status, told, _ = calibrate(case("one"), misfit, unsaid)
+    status, shown, _ = calibrate(case("one"), misfit, unsaid)
 
     assert 0 == status
-    assert ["2 invalid conversations were skipped", "", "1 conversations"] == told.splitlines()[:3]
+    assert ["2 invalid conversations were skipped", "", "1 conversations"] == shown.splitlines()[:3]
     status, _, complaint = calibrate(misfit, unsaid)
     assert (2, "crmeval: no agent can pass any of these cases; crmeval lint shows why\n") == (status, complaint)
 

@@ -61,7 +61,6 @@ def test_fixtures_of_pytest_postgresql_need_no_conversations(project: Project, m
 
 
 def test_postgresql_load_setting_is_applied_to_the_template(project: Project, given_server: str) -> None:
-    """By its ini setting."""
     del given_server
     pytester = project(plugin="postgresql", ini="postgresql_load = things.sql\n")
     Path(pytester.path, "things.sql").write_text("CREATE TABLE things AS SELECT 7 AS number;")
@@ -92,7 +91,6 @@ def test_database_of_a_killed_test_is_dropped_by_the_next_run(project: Project, 
 def test_pytest_postgresql_keeps_the_configured_server_in_a_session_without_cases(
     project: Project, monkeypatch: pytest.MonkeyPatch, server: str
 ) -> None:
-    """Without cases, installing our plugin changes nothing."""
     monkeypatch.delenv("CRMEVAL_DSN", raising=False)
     host = psycopg.conninfo.conninfo_to_dict(server)["host"]
     pytester = project(plugin="postgresql", ini=f"postgresql_host = {host}\npostgresql_port = 5432\n")

@@ -32,7 +32,6 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path, capsys: pytest.Captu
 
 
 def test_what_is_written_elsewhere_is_not_lost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Unless one insists."""
     mine = tmp_path / "mine.jsonl"
     mine.write_text("written by hand", encoding="utf-8")
 
@@ -47,13 +46,12 @@ def test_they_can_go_to_another_program(capfdbinary: pytest.CaptureFixture[bytes
     """The lines, and nothing but the lines."""
     cli.main(["generate", "--count", "3", "-o", "-"])
 
-    told = capfdbinary.readouterr()
-    assert 3 == len([json.loads(line) for line in told.out.splitlines()])
-    assert b"3 conversations" in told.err
+    shown = capfdbinary.readouterr()
+    assert 3 == len([json.loads(line) for line in shown.out.splitlines()])
+    assert b"3 conversations" in shown.err
 
 
 def test_there_must_be_a_place_for_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Which is found out before the work is done."""
     assert 2 == cli.main(["generate", "-o", str(tmp_path / "nowhere" / "mine.jsonl")])
     assert f"crmeval: {tmp_path / 'nowhere'} is not a folder; create it first\n" == capsys.readouterr().err
     assert 2 == cli.main(["generate", "--count", "1", "-o", str(tmp_path)])
@@ -63,7 +61,6 @@ def test_there_must_be_a_place_for_it(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_link_is_followed_and_special_files_are_not_replaced(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nobody wants to find a file in place of a pipe, even who insists."""
     (tmp_path / "link.jsonl").symlink_to(tmp_path / "real.jsonl")
     os.mkfifo(tmp_path / "pipe")
 
@@ -104,8 +101,6 @@ def test_full_disk_is_reported_in_one_line(tmp_path: Path) -> None:
 def test_what_can_not_be_played_is_not_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the generator has a fault, it is told which conversation shows it, and there is no file."""
-
     def faulty(seed: int, count: int) -> Iterator[ConversationRecord]:
         del seed, count
         for name, expected in (("sound", "list_clients"), ("broken", "list_unicorns")):
@@ -115,7 +110,7 @@ def test_what_can_not_be_played_is_not_written(
     monkeypatch.setattr(generator, "generate", faulty)
 
     assert 1 == cli.main(["generate", "--count", "2", "-o", str(tmp_path / "mine.jsonl")])
-    told = capsys.readouterr().err
-    assert "broken: turn 1:" in told
-    assert "sound" not in told
+    shown = capsys.readouterr().err
+    assert "broken: turn 1:" in shown
+    assert "sound" not in shown
     assert [] == list(tmp_path.iterdir())

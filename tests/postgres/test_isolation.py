@@ -163,7 +163,6 @@ def test_a_refused_call_takes_nothing_of_the_world_with_it(crm: PostgresCrm) -> 
 
 
 def test_two_trials_never_see_each_other(home: Address) -> None:
-    """Not even in the same database."""
     with home.connect() as one, home.connect() as two:
         mine, yours = PostgresCrm(one), PostgresCrm(two)
         with mine.seeded(SEED, NOW), yours.seeded({}, NOW):

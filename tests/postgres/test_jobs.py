@@ -82,7 +82,7 @@ def pytest_crmeval_trial_finished(config, trial):
 
 
 class Desk:
-    """A project, and somebody who types commands in it."""
+    """A project, and functions that run commands in it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -135,7 +135,7 @@ class Desk:
         eventually(lambda: not is_held(self.place), "it is gone")
 
     def listed(self) -> dict[str, Any]:
-        """Return what `crmeval list` tells of the run."""
+        """Return what `crmeval list` shows about the run."""
         runs = json.loads(self.types("list", "--json").stdout)["runs"]
         return next(run for run in runs if run["id"] == self.run)
 
@@ -193,7 +193,6 @@ def test_a_run_that_is_killed_again_and_again_ends_as_if_nothing_had_been(desk: 
 
 
 def test_a_run_that_is_stopped_goes_on_where_it_was(desk: Desk) -> None:
-    """It has a session of its own; nobody else runs it meanwhile; what was finished is on record."""
     desk.submits()
     desk.until(4)
     holder = holder_of(desk.place)
@@ -223,7 +222,6 @@ def test_a_run_that_is_stopped_goes_on_where_it_was(desk: Desk) -> None:
 
 
 def test_stopping_a_plain_run_shows_how_to_resume_it(desk: Desk) -> None:
-    """Nobody has submitted it: crmeval run would not know its command."""
     with running(desk.folder, "--crmeval-agent", "gated:Gated", "--crmeval-run", desk.run) as plain:
         desk.until(2)
         stopped = desk.types("stop", desk.run)
@@ -247,7 +245,6 @@ def test_a_run_that_is_to_stop_now_does(desk: Desk) -> None:
 
 
 def test_a_run_that_is_stopped_before_it_has_begun(desk: Desk) -> None:
-    """While Python still loads pytest."""
     desk.submits()
 
     stopped = desk.types("stop", desk.run)
@@ -257,7 +254,6 @@ def test_a_run_that_is_stopped_before_it_has_begun(desk: Desk) -> None:
 
 
 def test_a_run_that_is_signalled_while_it_starts_was_stopped(desk: Desk) -> None:
-    """By whoever: nobody but the process itself could write that down, and it is not lost."""
     (desk.folder / "conftest.py").write_text(
         "import time\nfrom pathlib import Path\nPath('loading').touch()\nwhile True:\n    time.sleep(0.01)\n"
     )
@@ -340,7 +336,6 @@ def test_a_job_on_a_full_disk_is_stopped_and_goes_on_when_there_is_room(desk: De
 
 
 def test_of_two_submits_at_once_one_wins(desk: Desk) -> None:
-    """The other is told so in a line, and nothing is played twice."""
     command = [sys.executable, "-m", "pytest_crmeval.cli", "submit", ".", "--agent", "gated:Gated", "--run", desk.run]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": desk.folder}
     both = [subprocess.Popen(command, **pipes) for _ in range(2)]  # type: ignore[call-overload] # mypy can't unpack
@@ -366,7 +361,9 @@ def test_a_clock_that_jumps_spoils_nothing(desk: Desk) -> None:
     ahead = json.loads(desk.types("status", desk.run, "--json").stdout)
     (desk.folder / "conftest.py").unlink()
 
-    assert [("running", 4), ("finished", 9)] == [(told["state"], told["total"]["done"]) for told in (behind, ahead)]
-    assert all(told["seconds"] >= 0.0 for told in (behind, ahead))
+    assert [("running", 4), ("finished", 9)] == [
+        (message["state"], message["total"]["done"]) for message in (behind, ahead)
+    ]
+    assert all(message["seconds"] >= 0.0 for message in (behind, ahead))
     assert all(0.0 <= trial["seconds"] < SECONDS for trial in desk.report()["trials"])
     assert figures(desk.report()) == desk.undisturbed()

@@ -88,7 +88,6 @@ def test_nothing_is_left_after_ctrl_c(slow: Path) -> None:
 
 
 def test_nothing_is_left_after_ctrl_c_twice(slow: Path) -> None:
-    """At once."""
     with running(slow, "-n", "1", "--crmeval-agent", "slow:Slow", forked=True) as run:
         eventually(lambda: run.journalled() > 3, "trials are in the journal")
         run.look_at_server()

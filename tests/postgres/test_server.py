@@ -101,7 +101,6 @@ def test_a_server_that_is_not_there(project: Project, monkeypatch: pytest.Monkey
 
 
 def test_a_role_that_may_not_create_databases(project: Project, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Is told what to ask for."""
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute("DROP ROLE IF EXISTS intern")
         connection.execute("CREATE ROLE intern LOGIN")
@@ -167,7 +166,6 @@ def test_an_executable_can_be_named(project: Project, tmp_path: Path) -> None:
 
 
 def test_a_strangers_database_is_never_dropped(project: Project, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever it is called, and whoever owns it: ours carry a mark."""
     strangers = {"crmeval_production", "crmeval_results_2025", "crmeval_x_main"}
     with psycopg.connect(server, autocommit=True) as connection:
         for name in strangers:
@@ -269,7 +267,6 @@ def test_a_strangers_database_is_not_dropped_for_its_name(server: str) -> None:
 
 
 def test_what_was_killed_while_it_was_made_is_swept(server: str) -> None:
-    """It carries no mark yet, but a name that nobody else gives."""
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute('CREATE DATABASE "crmeval_half_new-0123abcd" IS_TEMPLATE true')
     run = RunDatabases(Address(server), "half")
@@ -359,7 +356,6 @@ def test_two_runs_do_not_share_a_name(server: str) -> None:
 
 
 def test_clones_hold_the_schema_and_nothing_else(server: str) -> None:
-    """And changing one does not change the other."""
     run = RunDatabases(Address(server), "clones")
     alive = run.open()
     try:
@@ -388,7 +384,7 @@ class TestAsRoot:
         """The files stay root's."""
         self.check(0)
 
-    def test_without_one_it_runs_as_nobody(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_without_a_user_namespace_the_server_runs_as_user_nobody(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Also when its binaries are below a private folder."""
         monkeypatch.setattr(embedded, "_can_unshare", lambda: False)
 
@@ -419,7 +415,6 @@ class TestAsRoot:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user is what everybody else is already")
 def test_as_an_ordinary_user() -> None:
-    """The same without any trick: nobody starts a server of his own."""
     nobody = pwd.getpwnam("nobody")
     place = Path("/tmp") / f"crmeval-test-{os.getpid()}"  # noqa: S108 (must be searchable by others: tmp_path is not)
     folder = copied(find_binaries().folder, place)

@@ -1,4 +1,4 @@
-"""Every expected value of the bundled suite has a source: what was said or shown before tells it."""
+"""Every expected value of the bundled suite has a source: it follows from what was said or shown before."""
 
 import json
 from collections import Counter, defaultdict
@@ -77,7 +77,6 @@ def asked(bundled_plays: list[ReferencePlay]) -> list[Asked]:
 
 
 def test_every_expected_value_has_a_source(asked: list[Asked]) -> None:
-    """Said, shown, or worked out of what was; what nobody could know is listed."""
     unknown = [str(value) for value in asked if not value.implied and not value.sources]
 
     assert [] == unknown, "\n".join(unknown)
@@ -108,11 +107,6 @@ def test_sources_of_many_kinds_are_found(asked: list[Asked]) -> None:
 
 
 def test_corrupted_values_have_no_source(asked: list[Asked]) -> None:
-    """Other values of the same argument are found out.
-
-    What is left can't be told by reading: the other value was said as well, of another record, or as what no longer
-    holds: *the draft has been sent*, *I meant 40,000, not 45,000*.
-    """
     wrong = corrupted(asked, 300)
     believed = [str(value) for value in wrong if value.sources]
 

@@ -30,7 +30,7 @@ with standalone_crm() as crm:
 
 def run_of(crm: PostgresCrm) -> str:
     """Return what the names of a CRM's databases begin with."""
-    return crm._connection.info.dbname.rpartition("_")[0]  # noqa: SLF001 (nobody else needs to know)
+    return crm._connection.info.dbname.rpartition("_")[0]  # noqa: SLF001 (only this test needs it)
 
 
 def databases(server: str, run: str) -> set[str]:
@@ -41,7 +41,6 @@ def databases(server: str, run: str) -> set[str]:
 
 
 def test_on_a_given_server_its_databases_are_dropped(server: str) -> None:
-    """The server is somebody else's, and stays."""
     with standalone_crm(server) as crm:
         run = run_of(crm)
         with crm.seeded({}, NOW):
@@ -52,7 +51,6 @@ def test_on_a_given_server_its_databases_are_dropped(server: str) -> None:
 
 
 def test_its_databases_are_dropped_also_when_the_caller_fails(server: str) -> None:
-    """Whatever it was."""
     runs = []
 
     def fail() -> None:
@@ -67,7 +65,6 @@ def test_its_databases_are_dropped_also_when_the_caller_fails(server: str) -> No
 
 
 def test_missing_server_is_reported_in_one_line() -> None:
-    """With what to look at."""
     with (
         pytest.raises(ServerUnavailable, match=r"127\.0\.0\.1:9 can't be reached"),
         standalone_crm("host=127.0.0.1 port=9"),
@@ -90,16 +87,16 @@ def test_an_embedded_server_goes_with_it(tmp_path: Path, *, interrupted: bool) -
         start_new_session=True,
     ) as program:
         assert program.stdout is not None
-        told = program.stdout.readline()
-        found = re.search(r"host=(\S+)", told)
-        assert found, told
+        shown = program.stdout.readline()
+        found = re.search(r"host=(\S+)", shown)
+        assert found, shown
         home = Path(found[1])
         assert home.exists()
         if interrupted:
             os.killpg(program.pid, signal.SIGINT)
         _, errors = program.communicate("\n", timeout=600)
 
-    assert told.rstrip().endswith("set()")
+    assert shown.rstrip().endswith("set()")
     assert interrupted == ("KeyboardInterrupt" in errors), errors
     eventually(lambda: not home.exists(), f"{home} is gone")
     eventually(lambda: not mentions(home), f"no process uses {home}")

@@ -42,7 +42,7 @@ def redacted(value: Json) -> Json:
 
 @pytest.fixture
 def telemetry(server: str) -> Iterator[Telemetry]:
-    """Give a database of its own, that nobody has made yet."""
+    """Return the name of a database that does not exist yet."""
     name = "atlas-of-a-test"
     made = Telemetry(lambda dbname: Address(server).connect(dbname=dbname), name, RUN, redacted)
     made.open()
@@ -58,7 +58,6 @@ def found(telemetry: Telemetry, table: str) -> list[dict[str, Json]]:
 
 
 def test_it_is_written_as_it_happens(telemetry: Telemetry) -> None:
-    """Whoever looks from elsewhere sees it before the conversation is over."""
     with telemetry.session(planned("one"), KEY) as log:
         log.begun(BEGUN)
         call = ToolCall(tool="create_client", arguments={"name": "secret"})
@@ -80,7 +79,6 @@ def test_it_is_written_as_it_happens(telemetry: Telemetry) -> None:
 
 
 def test_abandoned_session_is_recorded_as_such(telemetry: Telemetry) -> None:
-    """And what was never brought to an end, because somebody was killed, when the case is played again."""
     with suppress(ConnectionError), telemetry.session(planned("one"), KEY) as log:
         log.begun(BEGUN)
         raise ConnectionError
@@ -144,7 +142,6 @@ def _school(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_embedded_server_leaves_its_telemetry_with_the_report(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As lines of JSON, and the run says where."""
     monkeypatch.delenv("CRMEVAL_DSN", raising=False)
     path = project(stream(2))
     with Loopback(answer_by_role) as server:
@@ -159,7 +156,6 @@ def test_an_embedded_server_leaves_its_telemetry_with_the_report(
 
 @pytest.mark.usefixtures("_school")
 def test_a_database_that_is_given_is_used(project: Project, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever its name, and it is left there; where it fails, that is told, and what is played and learnt stays."""
     name = "somebody-elses"
     janitor = Janitor(Address(server), name)
     janitor.init()

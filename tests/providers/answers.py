@@ -1,4 +1,4 @@
-"""What the loopback server can be told to answer: words, calls, errors, and every kind of trouble."""
+"""The answers of the loopback server: texts, calls, errors, and every kind of failure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -38,7 +38,7 @@ class Desk:
         self.wire = wire
 
     def server(self, *answers: Answer) -> AbstractContextManager[Any]:
-        """Return a server that was told what to answer."""
+        """Return a server with scripted answers."""
         return WIRES[self.wire](answers)
 
     def backend(self, server: Any, **settings: Any) -> Backend:  # noqa: ANN401 (either server; any setting)

@@ -41,7 +41,7 @@ class Seen:
 
     @property
     def dialect(self) -> Dialect:
-        """How it is worded; KeyError if nobody speaks like this at its path."""
+        """The API dialect of a path; KeyError if the path is unknown."""
         found = dialect_of(self.path)
         if found is None:
             raise KeyError(self.path)
@@ -97,7 +97,7 @@ class Line:
         return True
 
     def pause(self, seconds: float | None = None) -> bool:
-        """Wait, for ever if not told how long; False as soon as nobody is on the line any more."""
+        """Wait, forever without a limit; return False as soon as the client has disconnected."""
         self._socket.settimeout(seconds)
         try:
             return bool(self._socket.recv(1, socket.MSG_PEEK))
@@ -107,7 +107,7 @@ class Line:
             self._socket.settimeout(None)
 
     def hang_up(self) -> None:
-        """Wake whoever reads or writes, in another thread."""
+        """Wake another thread that reads or writes."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 

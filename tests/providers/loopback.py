@@ -1,4 +1,4 @@
-"""A real HTTP server on this machine that speaks like OpenAI and Anthropic, and misbehaves when it is told to.
+"""A real HTTP server on this machine that speaks like OpenAI and Anthropic, and fails on request.
 
 Point an SDK at the ``openai_url`` or the ``anthropic_url`` of an open ``Loopback([Status(503), Say("Hello")])``.
 """
@@ -150,7 +150,7 @@ class Loopback:
 
     def _close(self) -> None:
         self._closing = True
-        with suppress(OSError):  # It wakes the thread that accepts, which is not told when its socket is closed.
+        with suppress(OSError):  # It wakes the accepting thread, which does not notice that its socket is closed.
             socket.create_connection(self.address).close()
         self._threads[0].join(JOIN_SECONDS)
         self._listener.close()

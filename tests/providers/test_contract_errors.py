@@ -67,17 +67,17 @@ class TestErrors:
         assert (True, False) == throttling
 
     def test_a_pause_is_heeded(self, desk: Desk) -> None:
-        """By whoever tries again."""
+        """A pause is heeded."""
         assert 7.0 == desk.error(Status(429, headers={"retry-after": "7"})).retry_after
 
-    def test_a_refusal_tells_of_limits_too(self, desk: Desk) -> None:
-        """Whoever gives the permits learns from it; other headers are nobody's business."""
+    def test_rate_limit_headers_of_a_refusal_are_read(self, desk: Desk) -> None:
+        """Rate limit headers of a refusal are read."""
         headers = {"x-ratelimit-remaining-requests": "0", "retry-after": "7", "date": "Wed, 21 Oct 2015 07:28:00 GMT"}
 
         assert headers == desk.error(Status(429, headers={**headers, "x-other": "1"})).headers
 
     def test_a_key_is_asked_for_by_name(self, desk: Desk) -> None:
-        """And not told, also where the server repeats it."""
+        """A key is asked for by name."""
         error = str(desk.error(Status(401, f"who is x{KEY}x?")))
 
         assert "_API_KEY" in error
@@ -102,7 +102,7 @@ class TestErrors:
     def test_an_answer_that_cannot_be_used_was_paid_for(
         self, desk: Desk, record: dict[str, object], cause: Cause
     ) -> None:
-        """The error tells what it took."""
+        """An answer that cannot be used was paid for."""
         error = desk.error(worded({**record, "usage": COUNTED}))
 
         assert (cause, Usage(input=100, output=20, calls=1)) == (error.cause, error.usage)
@@ -169,7 +169,7 @@ class TestConcessions:
         assert ["Hi", "Hi"] == replies
         assert [True, False, False] == ["temperature" in seen.body for seen in server.seen]
 
-    def test_every_trial_is_told(self, desk: Desk) -> None:
+    def test_note_about_a_refused_setting_is_in_every_trial(self, desk: Desk) -> None:
         """Also those that never saw the refusal."""
         trials = [UsageMeter(), UsageMeter()]
         with desk.server(NO_TEMPERATURE[1], Say("Hi")) as server:

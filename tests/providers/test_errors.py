@@ -85,7 +85,6 @@ GEMINI = "You exceeded your current quota, please check your plan and billing de
     ],
 )
 def test_a_429_is_about_money_only_if_waiting_does_not_help(body: object, cause: Cause) -> None:
-    """To be told how one may ask faster is not to be out of credit, which would stop the agent."""
     assert cause is said(429, body, retry_after="1").cause
 
 
@@ -102,7 +101,7 @@ def test_a_429_is_about_money_only_if_waiting_does_not_help(body: object, cause:
         told("Model not found: zzz"),
     ],
 )
-def test_an_unknown_model_that_a_gateway_tells_as_a_bad_request(body: object) -> None:
+def test_unknown_model_reported_by_a_gateway_as_a_bad_request_stops_the_agent(body: object) -> None:
     """No other case would be answered, either."""
     assert Cause.UNKNOWN_MODEL is said(400, body).cause
 

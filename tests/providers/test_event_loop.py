@@ -149,8 +149,6 @@ def test_names_are_looked_up() -> None:
 
 
 def test_unknown_host_name_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who asks is told so."""
-
     def unknown(*_: object, **__: object) -> None:
         raise socket.gaierror(socket.EAI_NONAME, "unknown")
 
@@ -202,7 +200,6 @@ def test_closing_leaves_nothing() -> None:
 
 
 def test_closing_ends_the_calls() -> None:
-    """Who waits for one is told."""
     errors: list[BaseException] = []
     begun = threading.Event()
 

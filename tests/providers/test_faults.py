@@ -127,7 +127,6 @@ def test_broken_connection_is_reported_as_such(dialect: str, trouble: Answer) ->
 
 @every_dialect
 def test_refused_connection_is_reported_as_such(dialect: str) -> None:
-    """Nobody listens there."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         cause = cause_of(dialect, f"http://127.0.0.1:{taken.getsockname()[1]}")
@@ -371,7 +370,7 @@ def test_many_calls_that_hang_don_t_hold_each_other_up(dialect: str) -> None:
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """Let SIGINT be a KeyboardInterrupt, also where somebody ignores it."""
+    """Make SIGINT a KeyboardInterrupt, even if it is ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -380,8 +379,6 @@ def interruptible() -> Iterator[None]:
 @every_dialect
 @pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_ends_a_call_that_hangs_and_hangs_up(dialect: str) -> None:
-    """Whoever interrupts a run does not wait for its deadline."""
-
     def interrupt(_: Seen) -> Answer:
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
         return Hang()

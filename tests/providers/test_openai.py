@@ -80,7 +80,7 @@ class TestApi:
         assert [CHAT] == [seen.path for seen in server.seen]
 
     def test_a_server_that_wants_the_other(self) -> None:
-        """It is spoken to in the other, from then on, and the reader is told."""
+        """A server that wants the other."""
         meter = UsageMeter()
         with Mocked([ONLY_RESPONSES, Say("Hi")]) as server, opened(meter):
             backend = openai_backend(ModelSpec.parse("openai:gpt-4.9"), KEY, "")
@@ -218,7 +218,7 @@ class TestChat:
         assert Usage(input=100, output=4, calls=1) == caught.value.usage
 
     def test_no_choice_is_malformed(self) -> None:
-        """Nobody answered."""
+        """No choice is malformed."""
         assert Cause.MALFORMED is refusal(answered({"choices": []}))
 
     def test_an_answer_that_was_filtered(self) -> None:
@@ -357,7 +357,6 @@ def test_codes_say_more_than_a_status(status: Status, cause: Cause) -> None:
 
 
 def test_a_parameter_that_the_server_behind_a_gateway_refuses_is_left_out() -> None:
-    """OpenRouter tells what it said as a text."""
     raw = {"error": {"message": "Unsupported parameter: 'temperature'.", "param": "temperature"}}
     told = {"message": "Provider returned error", "code": 400, "metadata": {"raw": json.dumps(raw)}}
     refused = Status(400, body=json.dumps({"error": told}).encode())

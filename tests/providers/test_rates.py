@@ -77,7 +77,7 @@ def test_threads_of_several_processes_share_a_cap() -> None:
 def test_a_worker_that_dies_does_not_take_its_permits_with_it() -> None:
     """Eight may ask at first, and it held them all."""
     with (
-        ThreadPoolExecutor() as threads,  # it waits for whoever asks: the control is to be closed before
+        ThreadPoolExecutor() as threads,  # it waits for pending requests, so the control must be closed before
         controller(capped()) as run,
         worker(run, "gw0", hold_on, 8) as dying,
     ):

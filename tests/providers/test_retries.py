@@ -50,7 +50,7 @@ class Turnstile:
         return ""
 
     def stop(self, agent: str, why: str) -> None:
-        """Stop nobody."""
+        """Do nothing."""
 
     def acquire(self, _: str, __: int, ___: float | None = None, ____: Charge = NO_CHARGE) -> int | None:
         """Let pass."""
@@ -109,7 +109,6 @@ class Patient:
 @every_dialect
 @pytest.mark.parametrize("code", [408, 409, 429, 500, 502, 503, 504, 529])
 def test_a_status_that_may_pass_is_asked_again(dialect: str, code: int) -> None:
-    """Two retries are three requests: nobody below retries as well."""
     with Loopback([Status(code)]) as server:
         error = Patient(dialect, server).fail()
 
@@ -122,7 +121,6 @@ def test_a_status_that_may_pass_is_asked_again(dialect: str, code: int) -> None:
     "trouble", [CloseAtOnce(), CloseMidBody(), Malformed(b"{"), Hang()], ids=["closed", "broken off", "half", "hanging"]
 )
 def test_trouble_on_the_way_is_asked_again(dialect: str, trouble: Answer) -> None:
-    """Nobody can know whose fault it was."""
     with Loopback([Say("Hi"), trouble]) as server:
         before, patient = Patient(dialect, server), Patient(dialect, server, timeout=0.5)
         before.complete()  # who was never answered is not asked again
@@ -198,7 +196,6 @@ def test_too_large_an_answer_is_never_asked_for_again(dialect: str) -> None:
 
 @pytest.mark.parametrize("dialect", ["chat", "responses"])
 def test_a_refusal_is_an_answer(dialect: str) -> None:
-    """Nobody is talked into something."""
     with Loopback([Refuse("I'd rather not."), Say("Hi")]) as server:
         completion = Patient(dialect, server).complete()
 
@@ -243,7 +240,6 @@ def test_what_was_asked_again_is_counted_beside_what_was_answered(dialect: str) 
 
 
 def test_attempts_of_a_call_without_an_answer_are_counted() -> None:
-    """They are nobody's calls, and nobody's money."""
     meter = UsageMeter()
     with Loopback([Status(503)]) as server:
         Patient("chat", server).fail(meter)

@@ -51,8 +51,8 @@ def limited(walled: dict[str, LocalSandbox]) -> LocalSandbox:
 
 @pytest.fixture
 def public() -> Iterator[Path]:
-    """Make a folder where everybody may write; those of pytest are for their owner, and programs are nobody."""
-    with TemporaryDirectory(prefix="crmeval-public-", dir="/tmp") as folder:  # nobody gets to others
+    """Create a world-writable folder: pytest's are private, and programs run as another user."""
+    with TemporaryDirectory(prefix="crmeval-public-", dir="/tmp") as folder:  # the user nobody gets no access to others
         Path(folder).chmod(0o777)
         yield Path(folder)
 

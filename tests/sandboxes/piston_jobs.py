@@ -188,19 +188,19 @@ def _stage(  # noqa: PLR0913, PLR0917
     err.join()
     job.stdout.close()
     job.stderr.close()
-    told = _ended(end, out, err)
-    told["wall_time"] = round((time.monotonic() - start) * 1000)
-    told["cpu_time"] = round(end.cpu)
-    told["memory"] = end.memory
-    return _old(told) if settings.old else told
+    shown = _ended(end, out, err)
+    shown["wall_time"] = round((time.monotonic() - start) * 1000)
+    shown["cpu_time"] = round(end.cpu)
+    shown["memory"] = end.memory
+    return _old(shown) if settings.old else shown
 
 
 def _bounds(memory: float | None) -> str:
     """Write limits for a shell, which knows KiB."""
-    told = "ulimit -c 0;"
+    shown = "ulimit -c 0;"
     if memory and memory > 0:
-        told += f" ulimit -v {int(memory // 1000)};"
-    return told
+        shown += f" ulimit -v {int(memory // 1000)};"
+    return shown
 
 
 def _fed(pipe: IO[bytes], content: bytes) -> None:
@@ -246,7 +246,7 @@ def _cpu(pid: int) -> float:
 
 
 def _memory(pid: int) -> int:
-    """Look it up while it runs: what the system tells at the end includes what we had when we started it."""
+    """Read it while the program runs: the value at the end includes our own memory before the start."""
     for line in Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1000
@@ -265,7 +265,7 @@ def _ended(end: _End, out: _Pump, err: _Pump) -> dict[str, Any]:
         return _told(stdout, stderr, "TO", "Time limit exceeded (wall clock)", killed)
     if end.spent:
         return _told(stdout, stderr, "TO", "Time limit exceeded", killed)
-    if code < 0:  # a shell tells of it, and exits with a code
+    if code < 0:  # a shell reports it, and exits with a code
         said = _SAID.get(-code, name_of(-code))
         stderr += f"/srv/packages/run: line 2:     3 {said:<23} program\n"
         code = 128 - code
@@ -288,5 +288,5 @@ def _told(
     }
 
 
-def _old(told: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: told[name] for name in ("stdout", "stderr", "output", "code", "signal")}
+def _old(shown: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: shown[name] for name in ("stdout", "stderr", "output", "code", "signal")}

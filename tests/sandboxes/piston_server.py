@@ -1,4 +1,4 @@
-"""A real HTTP server on this machine that answers like Piston 3.1.1, runs programs, and breaks when it is told to.
+"""A real HTTP server on this machine that answers like Piston 3.1.1, runs programs, and fails on request.
 
 ``with PistonServer() as server: PistonSandbox(server.url)``. It isolates nothing: it is for programs of tests.
 """

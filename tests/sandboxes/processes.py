@@ -1,4 +1,4 @@
-"""Who runs below whom, as /proc tells it."""
+"""The tree of processes, according to /proc."""
 
 import os
 import time

@@ -57,7 +57,7 @@ def assert_unharmed(sandbox: LocalSandbox) -> None:
 
 def supervisor_of(sandbox: LocalSandbox) -> int:
     """Return the supervisor of the only fork server of a sandbox, which is started if it is not yet."""
-    (fork_server,) = sandbox._opened()[1]._fork_servers  # noqa: SLF001 (nobody else must know it)
+    (fork_server,) = sandbox._opened()[1]._fork_servers  # noqa: SLF001 (only this test knows it)
     return fork_server.process.pid
 
 
@@ -68,7 +68,7 @@ def _reads_all(sandbox: LocalSandbox) -> bool:
 
 @pytest.fixture
 def decoy() -> Iterator[int]:
-    """Start a process with a secret in its environment, for attacks on somebody else."""
+    """Start a process with a secret in its environment, as the target of attacks."""
     with subprocess.Popen(["/bin/sleep", "600"], env={**os.environ, "CRMEVAL_SECRET": SECRET}) as process:
         yield process.pid
         process.kill()
@@ -181,7 +181,6 @@ def _hears(server: socket.socket) -> bool:
 
 
 def test_the_kernel_keeps_little_for_a_program(sandbox: LocalSandbox) -> None:
-    """What waits in a socket is nobody's memory: a program can't have it hold more than the kernel likes."""
     source = (
         "import socket\n"
         "for one in socket.socketpair():\n"
@@ -216,7 +215,6 @@ def _escaped(name: str) -> list[Path]:
 
 
 def test_without_a_wall_the_same_attacks_escape(limited: LocalSandbox, kept: Path) -> None:
-    """Otherwise the tests before would prove nothing."""
     before = _state(kept)
     name = f"crmeval-control-{os.getpid()}"
     with socket.create_server(("127.0.0.1", 0)) as server:

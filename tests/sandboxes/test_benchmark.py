@@ -30,7 +30,6 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_rates_and_cpu_times_of_trivial_programs_are_compared(
     auto: LocalSandbox, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With an interpreter that is started for each program."""
     benchmark.compare_trivial(auto)
 
     lines = capsys.readouterr().out.splitlines()
@@ -40,7 +39,6 @@ def test_rates_and_cpu_times_of_trivial_programs_are_compared(
 
 
 def test_compiled_programs_are_compared(auto: LocalSandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    """Or it is said that there is no compiler."""
     benchmark.compare_cpp(auto)
 
     assert "C++" in capsys.readouterr().out

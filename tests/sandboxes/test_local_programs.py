@@ -115,7 +115,6 @@ def test_it_works_in_a_process_with_many_open_files(number: int) -> None:
 
 
 def test_packages_can_be_imported_if_they_are_shown(public: Path) -> None:
-    """And only then."""
     (public / "numbers_of_ours.py").write_text("answer = 42\n", encoding="utf-8")
     program = Program(language=Language.PYTHON, source="import numbers_of_ours; print(numbers_of_ours.answer)")
     outputs = []

@@ -55,7 +55,6 @@ def test_every_way_to_read_stdin_sees_all_of_it(piston: PistonSandbox, idiom: st
 
 @pytest.mark.parametrize("content", [b"", b"abc", b"\r\nabc\r\n", b"\0\xff\xfe", "ä☃𝄞".encode(), b"\xef\xbb\xbfx"])
 def test_stdin_is_what_it_was(piston: PistonSandbox, content: bytes) -> None:
-    """No newline is added, no byte is changed."""
     program = "import sys; data = sys.stdin.buffer.read(); print(data.hex())"
 
     assert f"{content.hex()}\n".encode() == printed(piston, program, ProgramInput(stdin=content))
@@ -96,7 +95,6 @@ sys.stdout.write(subprocess.check_output([sys.executable, "x.py"], text=True))
 
 @pytest.mark.parametrize("wanted", [(), ("none",)])
 def test_an_error_is_shown_as_it_would_be_alone(piston: PistonSandbox, wanted: tuple[str, ...]) -> None:
-    """Whoever reads the reason wants to find the place: with its cause, and no line of ours."""
     program = "def f():\n    1 / 0\ntry:\n    f()\nexcept ZeroDivisionError as e:\n    raise ValueError('no') from e\n"
     execution = ended(piston, program, ProgramInput(wanted=wanted))
     said = execution.stderr.decode()
@@ -108,7 +106,6 @@ def test_an_error_is_shown_as_it_would_be_alone(piston: PistonSandbox, wanted: t
 
 
 def test_a_program_that_is_no_python_ends_with_a_syntax_error(piston: PistonSandbox) -> None:
-    """Also one that is no text at all."""
     said = ended(piston, "def (:").stderr.decode()
 
     assert said.startswith("  File ")
@@ -119,7 +116,6 @@ def test_a_program_that_is_no_python_ends_with_a_syntax_error(piston: PistonSand
 
 @pytest.mark.parametrize("wanted", [(), ("none",)])
 def test_nothing_of_ours_is_in_the_folder(piston: PistonSandbox, wanted: tuple[str, ...]) -> None:
-    """Only the program, and what it was given."""
     program = "import os; print(sorted(os.listdir()))"
     execution = ended(piston, program, ProgramInput(stdin=b"x", files={"given": b""}, wanted=wanted))
 
@@ -128,7 +124,6 @@ def test_nothing_of_ours_is_in_the_folder(piston: PistonSandbox, wanted: tuple[s
 
 @pytest.mark.parametrize("code", [0, 1, 3, 42, 120, 255])
 def test_exit_codes_come_back(piston: PistonSandbox, code: int) -> None:
-    """However it exits."""
     assert code == ended(piston, f"import os; os._exit({code})").exit_code
 
 
@@ -149,14 +144,12 @@ print('done')
 
 
 def test_what_is_no_plain_file_does_not_come_back(piston: PistonSandbox) -> None:
-    """Nor does it hang whoever wants it."""
     program = "import os; os.symlink('/etc/passwd', 'a'); os.mkfifo('b'); os.mkdir('c')"
 
     assert {} == ended(piston, program, ProgramInput(wanted=("a", "b", "c"))).files
 
 
 def test_wanted_files_come_back_from_a_program_that_dies(piston: PistonSandbox) -> None:
-    """By a signal, or without cleaning up."""
     program = "import os; open('o', 'w').write('x'); os.kill(os.getpid(), {})"
     died = ended(piston, program.format(11), ProgramInput(wanted=("o",)))
 
@@ -170,7 +163,7 @@ def test_output_that_is_no_text_comes_back_as_it_was(piston: PistonSandbox) -> N
     assert bytes(range(256)) == printed(piston, program)
 
 
-def test_who_prints_too_much_is_told_so(piston: PistonSandbox) -> None:
+def test_program_that_prints_too_much_exceeds_the_output_limit(piston: PistonSandbox) -> None:
     """Beyond the problem's limit, below the server's, and beyond both."""
     for size in (LIMITS.output_bytes + 1, 1 << 22):
         assert Termination.OUTPUT is ended(piston, f"print('x' * {size}, end='')").ending
@@ -186,7 +179,7 @@ def test_errors_that_are_long_end_nothing(piston: PistonSandbox) -> None:
     assert (4096, b"end") == (len(execution.stderr), execution.stderr[-3:])
 
 
-def test_errors_are_cut_alike_whoever_brings_them_back(piston: PistonSandbox) -> None:
+def test_stderr_is_shortened_equally_with_and_without_a_frame(piston: PistonSandbox) -> None:
     """Below the server's limit they come as they are, and are no less cut."""
     program = "import sys; sys.stderr.write('x' * 9000 + 'end')"
     plain, framed = ended(piston, program), ended(piston, program, ProgramInput(wanted=("none",)))
@@ -195,7 +188,6 @@ def test_errors_are_cut_alike_whoever_brings_them_back(piston: PistonSandbox) ->
 
 
 def test_limits_end_a_program(piston: PistonSandbox) -> None:
-    """Each by its own name."""
     waiting = replace(LIMITS, wall_seconds=4.0)  # in half of it, another program must be able to start
 
     assert Termination.CPU_TIME is ended(piston, "while True: pass", limits=BRIEF).ending
@@ -204,7 +196,6 @@ def test_limits_end_a_program(piston: PistonSandbox) -> None:
 
 
 def test_limits_end_a_program_whose_files_are_wanted(piston: PistonSandbox) -> None:
-    """Together with what would have brought them back."""
     feed = ProgramInput(wanted=("o",))
 
     assert Termination.CPU_TIME is ended(piston, "while True: pass", feed, BRIEF).ending
@@ -212,8 +203,7 @@ def test_limits_end_a_program_whose_files_are_wanted(piston: PistonSandbox) -> N
     assert Termination.OUTPUT is ended(piston, "open('o', 'w').write('x' * 10**6)", feed).ending
 
 
-def test_time_and_memory_are_told(piston: PistonSandbox) -> None:
-    """As the server has measured them."""
+def test_time_and_memory_are_reported(piston: PistonSandbox) -> None:
     execution = ended(piston, "x = bytearray(50_000_000); import time; time.sleep(0.05)")
 
     assert execution.memory_bytes is not None
@@ -232,7 +222,6 @@ def test_a_file_that_can_not_be_is_refused(piston: PistonSandbox, name: str) -> 
 
 
 def test_it_is_a_sandbox_that_says_what_it_is(piston: PistonSandbox, piston_server: PistonServer) -> None:
-    """The name tells where, the identity does not: a verdict does not depend on it."""
     assert isinstance(piston, Sandbox)
     assert f"Piston at {piston_server.url} (python 3.11.2, c++ 12.2.0, c 12.2.0)" == piston.name
     assert "piston: python 3.11.2, c++ 12.2.0, c 12.2.0" == piston.identity
@@ -251,7 +240,6 @@ def test_connections_are_kept(piston: PistonSandbox, piston_server: PistonServer
 
 
 def test_a_program_is_sent_untouched(piston: PistonSandbox, piston_server: PistonServer) -> None:
-    """With both clocks, each as it was asked for."""
     source = "# -*- coding: utf-8 -*-\nprint('ä')\r\n"
     ended(piston, source)
     body = piston_server.bodies[-1]

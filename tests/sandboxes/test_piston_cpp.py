@@ -87,7 +87,6 @@ def test_a_program_may_use_any_name(piston: PistonSandbox) -> None:
 
 
 def test_output_and_files_come_back_as_they_were(piston: PistonSandbox) -> None:
-    """Whatever bytes, and also from a program that dies."""
     died = ended(piston, WRITER, ProgramInput(wanted=("a b.bin", "none")), language="cpp")
 
     assert (Termination.SIGNALLED, "SIGABRT", b"said") == (died.ending, died.signal, died.stderr)
@@ -96,7 +95,6 @@ def test_output_and_files_come_back_as_they_were(piston: PistonSandbox) -> None:
 
 
 def test_what_the_compiler_refuses_is_refused(piston: PistonSandbox) -> None:
-    """With its reason, and the line."""
     with piston.prepared(Program(language=Language.CPP, source="int main() {\n  return x;\n}")) as ready:
         assert ready.refused is not None
         assert (Termination.EXITED, 1) == (ready.refused.ending, ready.refused.exit_code)
@@ -116,7 +114,6 @@ def test_messages_that_are_more_than_a_server_keeps_are_no_refusal() -> None:
 
 
 def test_nothing_of_ours_is_in_the_folder_and_the_end_of_errors_is_kept(piston: PistonSandbox) -> None:
-    """Only what was compiled, and what it was given."""
     execution = ended(piston, LISTS, ProgramInput(stdin=b"x", files={"given": b""}, wanted=("none",)), language="cpp")
 
     assert b". .. a.out given " == execution.stdout
@@ -132,8 +129,7 @@ def test_to_compile_a_program_does_not_run_it(piston: PistonSandbox, piston_serv
     assert before + 2 == piston_server.counts["/api/v2/execute"]
 
 
-def test_a_flood_and_want_of_memory_are_told_by_name(piston: PistonSandbox) -> None:
-    """As for any other language."""
+def test_output_limit_and_memory_limit_are_named(piston: PistonSandbox) -> None:
     flood = '#include <cstdio>\nint main() { for (;;) puts("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"); }'
     greedy = "#include <vector>\nint main() { std::vector<char> all(4'000'000'000); return all[1]; }"
 

@@ -76,7 +76,6 @@ def test_trouble_is_borne(start: Start, use: Open, fault: str) -> None:
 
 @pytest.mark.parametrize("fault", ["reset", "500", "XX", "empty", "429"])
 def test_trouble_without_end_is_the_judges(start: Start, use: Open, fault: str) -> None:
-    """After so many attempts, and with the server's name."""
     server = start()
     sandbox = use(server)
     ended(sandbox, "")
@@ -208,7 +207,7 @@ def test_a_server_without_resources_is_not_held_against_a_program(start: Start, 
         ended(sandbox, HELLO)
 
 
-def test_who_waits_when_the_sandbox_is_closed_is_told(start: Start, use: Open) -> None:
+def test_runs_that_wait_fail_when_the_sandbox_is_closed(start: Start, use: Open) -> None:
     """Those who wait for an answer, and those who wait for a server."""
     server = start()
     sandbox = use(server)
@@ -232,7 +231,7 @@ def test_who_waits_when_the_sandbox_is_closed_is_told(start: Start, use: Open) -
 
 
 @pytest.mark.parametrize(
-    ("fault", "told"),
+    ("fault", "shown"),
     [
         ("404", "it is not a Piston server"),
         ("garbage", "is not JSON"),
@@ -240,18 +239,17 @@ def test_who_waits_when_the_sandbox_is_closed_is_told(start: Start, use: Open) -
         ("close", "closed"),
     ],
 )
-def test_what_is_no_piston_is_told_at_once(start: Start, use: Open, fault: str, told: str) -> None:
-    """Before there is anything to run."""
+def test_server_that_is_not_piston_is_reported_at_once(start: Start, use: Open, fault: str, shown: str) -> None:
     server = start()
     server.always = fault
 
-    with pytest.raises(SandboxError, match=told) as caught:
+    with pytest.raises(SandboxError, match=shown) as caught:
         use(server)
     assert f"{server.url}: " in str(caught.value)
     assert "start one, or correct --crmeval-sandbox" in str(caught.value)
 
 
-def test_a_server_that_is_missing_is_told_at_once(start: Start, use: Open) -> None:
+def test_missing_server_is_reported_at_once(start: Start, use: Open) -> None:
     """If there is no other; else it is noted, and may come later."""
     there, missing = start(), start()
     missing.stop()
@@ -264,8 +262,7 @@ def test_a_server_that_is_missing_is_told_at_once(start: Start, use: Open) -> No
     assert missing.url in sandbox.notes[0]
 
 
-def test_a_language_that_is_missing_is_told_with_what_is_there(start: Start, use: Open) -> None:
-    """And how to install it."""
+def test_missing_language_is_reported_with_the_installed_versions(start: Start, use: Open) -> None:
     server = start(Settings(languages=("python",)))
     sandbox = use(server)
 
@@ -297,7 +294,7 @@ def test_a_server_that_comes_back_with_another_version_stays_out(start: Start, u
     assert before == executions(two)
 
 
-def test_a_server_that_does_not_run_a_language_as_it_should_is_told(start: Start, use: Open) -> None:
+def test_server_that_fails_a_small_program_is_reported(start: Start, use: Open) -> None:
     """One that does not know files that are no text would feed programs with something else."""
     sandbox = use(start(Settings(base64=False)))
 

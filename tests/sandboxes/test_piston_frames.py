@@ -53,14 +53,12 @@ def test_who_prints_a_frame_gains_nothing(piston: PistonSandbox) -> None:
 
 
 def test_what_stands_before_a_frame_changes_nothing(piston: PistonSandbox) -> None:
-    """The mark tells where it begins."""
     execution = ended(piston, MEDDLING.format(number=1, text="0 0 9999 2\n"), FEED)
 
     assert (True, b"printed\n", {}) == (execution.succeeded, execution.stdout, execution.files)
 
 
 def test_who_kills_what_would_bring_its_output_back_has_crashed(piston: PistonSandbox) -> None:
-    """No output of it is judged."""
     execution = ended(piston, "import os; print('yes', flush=True); os.kill(os.getppid(), 9)", FEED)
 
     assert (Termination.SIGNALLED, "SIGKILL", b"") == (execution.ending, execution.signal, execution.stdout)

@@ -17,7 +17,7 @@ STOCK = Settings(
     maxima={"run_timeout": 3000, "run_cpu_time": 3000, "compile_timeout": 10_000, "compile_cpu_time": 10_000},
     defaults={"run_timeout": 3000, "run_cpu_time": 3000, "compile_timeout": 10_000, "compile_cpu_time": 10_000},
 )
-"""As a real one is started when nobody says anything."""
+"""The default settings of a real server."""
 EXACT = ("code", "signal", "status", "message")
 
 
@@ -109,9 +109,9 @@ def asked(server: PistonServer, method: str, path: str, body: object, ctype: str
     content = body if isinstance(body, str) or body is None else json.dumps(body)
     connection.request(method, path, content, {} if ctype is None else {"Content-Type": ctype})
     answer = connection.getresponse()
-    told = answer.status, answer.headers.get("Content-Type"), answer.read().decode()
+    shown = answer.status, answer.headers.get("Content-Type"), answer.read().decode()
     connection.close()
-    return told
+    return shown
 
 
 def shape(value: object) -> object:
@@ -123,7 +123,7 @@ def shape(value: object) -> object:
     return "number" if isinstance(value, int | float) else type(value).__name__
 
 
-def told(status: int, ctype: str | None, body: str) -> tuple[int, str | None, object]:
+def shown(status: int, ctype: str | None, body: str) -> tuple[int, str | None, object]:
     """Return what has to be alike."""
     return status, ctype, shape(json.loads(body)) if body else ""
 
@@ -134,7 +134,7 @@ def test_a_program_is_answered_like_the_real_server_did(stock: PistonServer, cas
     real = recordings()[case]
     ours = asked(stock, "POST", "/api/v2/execute", CASES[case], "application/json")
 
-    assert told(real["status"], real["ctype"], real["body"]) == told(*ours)
+    assert shown(real["status"], real["ctype"], real["body"]) == shown(*ours)
     if case in SAME_OUTPUT:
         assert json.loads(real["body"])["run"]["stdout"] == json.loads(ours[2])["run"]["stdout"]
 
@@ -153,10 +153,9 @@ def test_a_program_is_answered_like_the_real_server_did(stock: PistonServer, cas
 def test_anything_else_is_answered_like_the_real_server_did(
     stock: PistonServer, case: str, request_: tuple[str, str, str | None, str | None]
 ) -> None:
-    """Also what our client would never ask."""
     real = recordings()[case]
 
-    assert told(real["status"], real["ctype"], real["body"]) == told(*asked(stock, *request_))
+    assert shown(real["status"], real["ctype"], real["body"]) == shown(*asked(stock, *request_))
 
 
 def test_a_long_input_is_cut_as_the_real_server_cuts_it(stock: PistonServer) -> None:

@@ -26,7 +26,6 @@ def test_a_program_within_a_lower_limit_is_judged(caplog: pytest.LogCaptureFixtu
 
 
 def test_who_runs_into_a_lower_limit_is_not_judged() -> None:
-    """It may have had more time; whoever runs the server is told what to do."""
     with PistonServer(Settings(maxima=LOW)) as server:
         sandbox = PistonSandbox(server.url, patience=QUICK)
 
@@ -71,14 +70,14 @@ def test_limits_that_a_server_got_later_are_learned() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "shown"),
     [
         (Settings(maxima={"run_timeout": 100}), "run_timeout to 100, .* PISTON_RUN_TIMEOUT=1000"),
         (Settings(maxima={"run_memory_limit": 30_000_000}), "PISTON_RUN_MEMORY_LIMIT=64000000"),
         (Settings(output_max_size=1024), "higher PISTON_OUTPUT_MAX_SIZE"),
     ],
 )
-def test_limits_that_are_too_low_for_anything_are_told_before_the_run(settings: Settings, told: str) -> None:
+def test_limits_too_low_for_any_problem_are_reported_before_the_run(settings: Settings, shown: str) -> None:
     """A server as it comes brings back 1,024 bytes of output."""
     with PistonServer(settings) as server:
         sandbox = PistonSandbox(server.url, patience=QUICK)
@@ -86,7 +85,7 @@ def test_limits_that_are_too_low_for_anything_are_told_before_the_run(settings: 
         sandbox.close()
 
     assert missing.startswith(f"Piston server {server.url}: ")
-    with pytest.raises(SandboxError, match=told):
+    with pytest.raises(SandboxError, match=shown):
         raise SandboxError(missing)
 
 
@@ -103,7 +102,7 @@ def test_output_between_the_servers_limit_and_ours_is_not_judged() -> None:
         sandbox.close()
 
 
-def test_an_input_that_is_too_large_for_a_server_is_told() -> None:
+def test_input_that_is_too_large_for_a_server_is_reported() -> None:
     """It is no wrong answer, and no second attempt would help."""
     with PistonServer(Settings(body_limit=102_400)) as server:
         sandbox = PistonSandbox(server.url, patience=QUICK)

@@ -111,7 +111,7 @@ def terms(case: str) -> Terms:
     return Terms(limits=limits, granted=granted, address="http://piston")
 
 
-def told(ended: Execution) -> str:
+def shown(ended: Execution) -> str:
     """Write an ending as the table does."""
     return " ".join(str(part) for part in (ended.ending, ended.exit_code, ended.signal) if part not in {None, ""})
 
@@ -134,8 +134,8 @@ def read(case: str) -> str:
         return "a list" if runtimes(recorded(case)) else "nothing"
     found = ran(recorded(case))
     if found.refused and found.compile is not None:
-        return f"refused, {told(refusal(found.compile, terms(case).granted, 'http://piston'))}"
-    return told(execution(found, terms(case)))
+        return f"refused, {shown(refusal(found.compile, terms(case).granted, 'http://piston'))}"
+    return shown(execution(found, terms(case)))
 
 
 @pytest.mark.parametrize("case", FATES)
@@ -150,7 +150,6 @@ def test_no_recorded_answer_is_left_out() -> None:
 
 
 def test_the_runtimes_of_a_real_server_are_understood() -> None:
-    """By whatever name it has for a language."""
     expected = {
         Language.C: {"12.2.0": "c"},
         Language.CPP: {"12.2.0": "c++"},
@@ -160,7 +159,7 @@ def test_the_runtimes_of_a_real_server_are_understood() -> None:
     assert expected == versions(runtimes(recorded("runtimes")))
 
 
-def test_time_and_memory_are_told_in_our_units() -> None:
+def test_time_and_memory_are_converted_to_seconds_and_bytes() -> None:
     """Seconds, and bytes: the server takes a KiB for 1,000 of them."""
     ended = execution(ran(recorded("ok")), terms("ok"))
 
@@ -168,14 +167,12 @@ def test_time_and_memory_are_told_in_our_units() -> None:
 
 
 def test_outputs_of_a_real_server_are_kept_as_they_are() -> None:
-    """Whatever characters they have."""
     assert "héllo ☃ 𝄞\n".encode() == execution(ran(recorded("unicode")), terms("unicode")).stdout
     assert b"a\0b" == execution(ran(recorded("nul_out")), terms("nul_out")).stdout
     assert b"err\n" == execution(ran(recorded("stderr_exit3")), terms("stderr_exit3")).stderr
 
 
-def test_what_is_too_large_for_a_server_is_told_with_advice() -> None:
-    """Nobody else could know that its body parser is in the way."""
+def test_too_large_request_is_reported_with_advice() -> None:
     with pytest.raises(SandboxError, match="raise the limit of its body parser"):
         ran(recorded("body_over_100kb"))
 
@@ -198,7 +195,7 @@ def test_who_has_used_up_its_cpu_time_is_judged_whatever_the_server_grants() -> 
     """Its 2.8 s are more than it may have, also where the wall clock was the server's."""
     wanted = replace(terms("ok"), limits=replace(LIMITS, cpu_seconds=2, wall_seconds=5))
 
-    assert "cpu time" == told(execution(ran(recorded("cpu_time_500")), wanted))
+    assert "cpu time" == shown(execution(ran(recorded("cpu_time_500")), wanted))
 
 
 def test_memory_that_the_server_did_not_grant_is_not_held_against_the_program() -> None:
@@ -236,19 +233,18 @@ KILLED = Ran(
 """A program that kills itself a moment before it would have been ended."""
 
 
-def test_a_server_that_tells_a_status_is_believed() -> None:
-    """Nobody guesses at a limit that it does not name, however near."""
-    assert "signalled SIGKILL" == told(execution(KILLED, terms("ok")))
-    assert "cpu time" == told(execution(Ran(run=replace(KILLED.run, status="TO")), terms("ok")))
+def test_status_of_a_server_is_used() -> None:
+    assert "signalled SIGKILL" == shown(execution(KILLED, terms("ok")))
+    assert "cpu time" == shown(execution(Ran(run=replace(KILLED.run, status="TO")), terms("ok")))
 
 
 @pytest.mark.parametrize(("cpu_seconds", "fate"), [(2.9, "signalled SIGKILL"), (3.0, "cpu time"), (3.1, "cpu time")])
-def test_where_no_status_is_told_of_the_program_all_of_its_time_tells(cpu_seconds: float, fate: str) -> None:
+def test_time_limit_is_derived_from_the_duration_if_there_is_no_status(cpu_seconds: float, fate: str) -> None:
     """The status is that of the runner, which outlived it."""
     frame = Frame(code=None, signal="SIGKILL", room=1 << 30, sizes=[0], contents=[b""])
     killed = Ran(run=replace(KILLED.run, cpu_seconds=cpu_seconds))
 
-    assert fate == told(framed_execution(killed, frame, (), terms("ok")))
+    assert fate == shown(framed_execution(killed, frame, (), terms("ok")))
 
 
 def test_time_that_the_server_did_not_grant_is_not_held_against_a_killed_program() -> None:

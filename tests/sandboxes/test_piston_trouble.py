@@ -218,7 +218,6 @@ def test_a_standard_of_cpp_that_servers_do_not_compile_is_refused(use: Use) -> N
     ],
 )
 def test_what_piston_would_spoil_is_a_judge_error(use: Use, feed: ProgramInput, message: str) -> None:
-    """In languages for which no runner is sent along."""
     sandbox, _ = use(1, Settings(languages=ALL))
 
     with (

@@ -222,7 +222,6 @@ def test_answers_that_have_to_wait_do_not_hold_up_others() -> None:
 
 
 def test_worker_whose_items_are_done_waits_for_its_slots() -> None:
-    """Until they have quit."""
     with controller() as run, ThreadPoolExecutor() as threads:
         run.loop.call(run.queue.open, {"a": 1.0}, at_once=1)
         channel, _ = connected(run)
@@ -239,7 +238,6 @@ def test_worker_whose_items_are_done_waits_for_its_slots() -> None:
 
 
 def test_worker_that_does_not_read_does_not_hold_up_others() -> None:
-    """Here its channel takes no more bytes."""
     reads = threading.Event()
 
     class Full(Pipe):
@@ -276,7 +274,6 @@ def test_case_of_an_item_that_was_interrupted_as_it_began_is_taken_back_when_its
 
 
 def test_error_of_the_controller_is_raised_in_the_worker() -> None:
-    """With its message."""
     with controller() as run:
         channel, _ = connected(run)
 
@@ -285,7 +282,6 @@ def test_error_of_the_controller_is_raised_in_the_worker() -> None:
 
 
 def test_question_to_a_controller_that_is_gone_is_an_error() -> None:
-    """Also one that was asked before it went."""
     with controller() as run, ThreadPoolExecutor() as threads:
         channel, end = connected(run)
         waiting = threads.submit(channel.ask, NextJob())
@@ -310,7 +306,6 @@ def test_interrupted_question_does_not_spoil_the_next() -> None:
 
 
 def test_messages_within_the_process_of_the_controller_are_handled_in_its_thread() -> None:
-    """Without xdist there is no channel of execnet."""
     with controller() as run:
         channel = LocalChannel(run.loop, run.handler)
         run.loop.call(run.queue.open, {"a[1]": 1.0, "a[2]": 1.0}, at_once=1)

@@ -63,14 +63,12 @@ def test_terminal_of_another_reporter_is_left_alone(writer: object) -> None:
 
 
 def test_logging_is_left_alone_without_handlers_of_pytest() -> None:
-    """No handler is added to the root logger."""
     before = list(logging.getLogger().handlers)
     with compat.catch_logs(config_of(None)):
         assert before == logging.getLogger().handlers
 
 
 def test_workers_keep_their_time_without_xdist() -> None:
-    """With xdist they are killed at once."""
     nodes = SimpleNamespace(EXIT_TIMEOUT=10)
     compat.end_workers_at_once(config_of(None))
     compat.end_workers_at_once(config_of(SimpleNamespace(nodemanager=nodes)))
@@ -79,7 +77,6 @@ def test_workers_keep_their_time_without_xdist() -> None:
 
 
 def test_workers_end_in_a_thread_if_xdist_has_a_way() -> None:
-    """Without it, xdist ends them itself."""
     ended = Event()
     ending = compat.end_workers(config_of(SimpleNamespace(nodemanager=SimpleNamespace(teardown_nodes=ended.set))))
 

@@ -145,7 +145,7 @@ def test_a_worker_that_crashes_before_anything_is_dealt_out_is_replaced(kind: ty
 
 
 @SCOPED
-def test_where_nobody_crashes_items_are_dealt_out_as_ever(kind: type[LoadScopeScheduling]) -> None:
+def test_without_crashes_items_are_scheduled_as_usual(kind: type[LoadScopeScheduling]) -> None:
     """What is given out early can't be balanced any more."""
     config: Any = Config()
     ours, theirs = [Worker("gw0"), Worker("gw1")], [Worker("gw0"), Worker("gw1")]
@@ -156,7 +156,6 @@ def test_where_nobody_crashes_items_are_dealt_out_as_ever(kind: type[LoadScopeSc
 
 
 def test_a_successor_that_collects_something_else_ends_the_run() -> None:
-    """Nobody could deal it anything, and it would wait for ever."""
     scheduler = dealer(LoadFileScheduling)
     ready(scheduler, Worker("gw0"), gone := Worker("gw1"))
     scheduler.remove_node(gone)

@@ -50,8 +50,7 @@ def test_a_cell_follows_where_its_column_is_asked_for(text: str, value: Json, fa
     assert "" == follows(text, "details", value, ["Dana" if facts != ["Dana"] else "Proposal"])
 
 
-def test_an_address_is_told_in_parts() -> None:
-    """Of which none may be missing."""
+def test_address_may_be_given_in_parts() -> None:
     assert "cells" == follows("Address?", "client_search", [LIGHTS], ["16 Nkrumah Road", "Mombasa"])
     assert "" == follows("Address?", "client_search", [LIGHTS], ["Mombasa"])
 
@@ -67,7 +66,6 @@ def test_an_address_is_told_in_parts() -> None:
     ],
 )
 def test_figures_are_worked_out(text: str, way: str, right: Json, wrong: Json) -> None:
-    """From all rows that were found."""
     assert way == follows(text, "quote_search", QUOTES, [right])
     assert "" == follows(text, "quote_search", QUOTES, [wrong])
 
@@ -81,7 +79,6 @@ def test_figures_are_worked_out(text: str, way: str, right: Json, wrong: Json) -
     ],
 )
 def test_the_one_at_the_end_is_named(text: str, name: str) -> None:
-    """By money or by day."""
     deals: list[Json] = [LATE | {"amount": 5.0}, FLEET]
 
     assert "extreme" == follows(text, "opportunity_search", deals, [name])
@@ -93,7 +90,7 @@ def test_of_two_that_are_equal_none_is_the_smallest() -> None:
     assert "" == follows("Which deal is worth least?", "opportunity_search", [DOCKS, LATE, FLEET], ["Dock sensors"])
 
 
-def test_totals_are_told_as_they_are_asked_for() -> None:
+def test_totals_are_reported_as_requested() -> None:
     """The table that the words name; how many, how much, or both; names don't count."""
     counts = {"clients": 2, "notes": 3, "opportunities": 4}
     totals = {"total_count": 4, "total_amount": 99.5}
@@ -104,7 +101,7 @@ def test_totals_are_told_as_they_are_asked_for() -> None:
     assert "" == follows("All deals: how many?", "summarize_opportunities", totals, [4, 99.5])
 
 
-def test_of_all_rows_each_has_to_be_told() -> None:
+def test_every_row_must_be_named() -> None:
     """None is left out, none is made up; notes only of what is spoken of."""
     assert "cells" == follows("List the quotes with amounts.", "list_quotes", {"a": SMALL_QUOTE}, [75000])
     assert "" == follows("List the quotes with amounts.", "quote_search", QUOTES, [75000])
@@ -113,7 +110,7 @@ def test_of_all_rows_each_has_to_be_told() -> None:
     assert "" == follows("Read out all notes", "list_notes", NOTES, ["They liked the sample"])
 
 
-def test_who_asks_back_tells_them_apart() -> None:
+def test_clarifying_question_distinguishes_the_candidates() -> None:
     """By what only one of them is called; all of them are named."""
     rows: list[Json] = [HARBOR, LIGHTS]
 
@@ -122,8 +119,7 @@ def test_who_asks_back_tells_them_apart() -> None:
     assert "" == follows("New number for Harbor Light", "client_search", rows, ["Cafe"], asks=True)
 
 
-def test_nothing_is_told_where_nothing_was_found() -> None:
-    """And only there."""
+def test_empty_result_is_reported_as_nothing() -> None:
     assert "nothing" == follows("Which quotes are sent?", "quote_search", [], ["nothing"])
     assert "" == follows("Which quotes are sent?", "quote_search", QUOTES, ["nothing"])
     assert "" == follows("Which quotes are sent?", "quote_search", [], [75000])

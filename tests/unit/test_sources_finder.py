@@ -1,4 +1,4 @@
-"""The finder of sources, by examples: what tells a value, and what does not."""
+"""The finder of sources, by examples: where a value can come from, and where not."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -85,7 +85,6 @@ def test_days_in_any_form() -> None:
     ],
 )
 def test_days_that_are_counted(said: str, day: str) -> None:
-    """From the day that it is."""
     assert {day} == counted_days(f"Make it {said}, please.", TODAY)
 
 
@@ -96,7 +95,6 @@ def test_what_is_no_counted_day() -> None:
 
 
 def test_a_value_is_said_as_a_whole() -> None:
-    """Not as part of another one."""
     assert says("Mail ann@b.example.", "ann@b.example")
     assert not says("Mail joann@b.example.", "ann@b.example")
     assert not says("Annabel called.", "Ann")
@@ -105,7 +103,6 @@ def test_a_value_is_said_as_a_whole() -> None:
 
 
 def test_a_finger_may_slip() -> None:
-    """In a long word, once."""
     assert said_word("approv", "Please aprpove it")
     assert not said_word("approv", "Please improve it")
     assert not said_word("won", "I own it")
@@ -185,14 +182,13 @@ def test_days(said: str, day: str, expected: list[str]) -> None:
 
 
 def test_an_end_is_counted_from_the_start() -> None:
-    """Of the same contract."""
     due = call("create_contract", client_id=uid("north"), start_date="2026-03-01", end_date="2027-03-01")
 
     assert ["shifted day"] == sources("From 1 March 2026, ending 12 months later", due, "end_date")
     assert [] == sources("From 1 March 2026, ending 11 months later", due, "end_date")
 
 
-def test_a_contract_is_pending_unless_somebody_says_otherwise() -> None:
+def test_contract_is_pending_by_default() -> None:
     """That is the only default."""
     due = call("create_contract", client_id=uid("north"), status="Pending")
 
@@ -294,7 +290,6 @@ def test_one_of_several_that_were_shown() -> None:
 
 
 def test_several_at_once() -> None:
-    """All quotes of a deal, or none."""
     both = call("compare_quotes", quote_ids=[uid("small"), uid("large")])
     one = call("compare_quotes", quote_ids=[uid("small"), uid("other")])
 
@@ -321,7 +316,6 @@ def test_what_a_search_looks_for() -> None:
 
 
 def test_what_was_refused_is_still_open() -> None:
-    """Whoever puts one thing right does not say the rest again."""
     due = call("create_new_client", name="Ada Works", email="a@b.example", status="Active")
     words = ["Create Ada Works, active, with a@taken.example", "Then a@b.example"]
 
@@ -330,7 +324,6 @@ def test_what_was_refused_is_still_open() -> None:
 
 
 def test_nested_values_are_leaves() -> None:
-    """By the name that they have there."""
     due: Any = call("modify_quote", quote_id="q", updates={"status": "Sent"}, quote_ids=["a", "b"])
 
     assert [

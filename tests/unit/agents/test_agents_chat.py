@@ -24,7 +24,6 @@ class Echo:
 
 
 def test_the_system_prompt_is_what_it_was(snapshot: SnapshotAssertion) -> None:
-    """Whoever changes a word of it changes what is measured, and should know."""
     assert snapshot == system_prompt()
 
 

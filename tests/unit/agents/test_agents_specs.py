@@ -195,7 +195,6 @@ def test_spec_without_a_module_is_reported(spec: str) -> None:
 def test_a_module_that_breaks_while_it_is_imported_is_not_called_missing(
     module: Module, tmp_path: Path, line: str, error: str
 ) -> None:
-    """The user is told what broke in his own module, and where."""
     module("crmeval_test_broken", f"\n{line}\nclass Closer: ...")
 
     spec = "crmeval_test_broken:Closer"

@@ -51,7 +51,6 @@ def test_report_shows_a_run_by_its_id(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_report_looks_in_another_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of a project with its own ``crmeval_reports``."""
     write(tmp_path / "elsewhere", "mine")
 
     cli.main(["report", "--reports", str(tmp_path / "elsewhere")])
@@ -60,17 +59,15 @@ def test_report_looks_in_another_folder(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_a_run_that_is_not_there_is_status_2(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Told on standard error, in one line, without a traceback."""
-    told = "'third': reports has no run with this id, and there is no such file or folder"
+    shown = "'third': reports has no run with this id, and there is no such file or folder"
 
     assert 2 == cli.main(["report", "third"])
-    assert ("", f"crmeval: {told}\n") == capsys.readouterr()
+    assert ("", f"crmeval: {shown}\n") == capsys.readouterr()
     assert folder.exists()
 
 
 @pytest.mark.parametrize("junk", ["", "{", "[]", '{"schema": "crmeval.report/1", "results": [7]}'])
 def test_junk_is_status_2(folder: Path, capsys: pytest.CaptureFixture[str], junk: str) -> None:
-    """Somebody else's file has the name of a run."""
     (folder / "junk.json").write_text(junk, encoding="utf-8")
 
     assert 2 == cli.main(["report", "junk"])
@@ -78,7 +75,6 @@ def test_junk_is_status_2(folder: Path, capsys: pytest.CaptureFixture[str], junk
 
 
 def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
-    """As pip knows it."""
     with pytest.raises(SystemExit, match="0"):
         cli.main(["--version"])
 
@@ -86,7 +82,6 @@ def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_help_says_how_a_run_is_started(capsys: pytest.CaptureFixture[str]) -> None:
-    """Which is not with this command."""
     with pytest.raises(SystemExit, match="0"):
         cli.main(["--help"])
 
@@ -107,7 +102,6 @@ def test_help_says_how_a_run_is_started(capsys: pytest.CaptureFixture[str]) -> N
     ],
 )
 def test_what_is_not_understood_is_status_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """With the usage on standard error."""
     with pytest.raises(SystemExit, match="2"):
         cli.main(arguments)
 
@@ -130,7 +124,7 @@ def cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cases:
 
 
 def broken(case_id: str) -> dict[str, Any]:
-    """Return a case that nobody can pass: a placeholder is left, a value is not told, an argument is refused."""
+    """Return a case that no agent can pass: an unfilled placeholder, a missing value, a refused argument."""
     record = case(case_id, workflow_category="Quote Management")
     record["turns"][0] |= {
         "user_utterance": "Add {company}, ada@ada.example, active.",
@@ -182,7 +176,6 @@ def test_lint_speaks_json(cases: Cases, capsys: pytest.CaptureFixture[str]) -> N
 def test_a_file_that_can_t_be_opened_is_status_2(
     cases: Cases, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
-    """In one line, and nothing else."""
     cases(case("one"), name="good.jsonl")
 
     assert 2 == cli.main(["lint", *arguments])
@@ -193,13 +186,12 @@ def test_a_file_that_can_t_be_opened_is_status_2(
 
 
 def test_lint_teaches_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
-    """And says what its status means."""
     with pytest.raises(SystemExit, match="0"):
         cli.main(["lint", "--help"])
 
-    told = capsys.readouterr().out
-    assert "crmeval lint evals/data/crm.jsonl" in told
-    assert "Exit status: 0 if no case is invalid, 1 if one is" in told
+    shown = capsys.readouterr().out
+    assert "crmeval lint evals/data/crm.jsonl" in shown
+    assert "Exit status: 0 if no case is invalid, 1 if one is" in shown
 
 
 class Terminal(io.StringIO):

@@ -29,14 +29,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.usefixtures("folder")
 def test_two_runs_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
-    """The earlier one first; all changes are told."""
     assert 0 == cli.main(["compare", "old", "new"])
-    told = capsys.readouterr().out.splitlines()
+    shown = capsys.readouterr().out.splitlines()
 
-    row = next(line.split() for line in told if line.startswith("crm "))
+    row = next(line.split() for line in shown if line.startswith("crm "))
     assert ["crm", "oracle", "10", "0.800", "0.100", "-0.700"] == row[:6]
     assert ["0", "7", "0.016", "*"] == row[9:13]
-    assert "newly failing in crm, oracle: 7" in told
+    assert "newly failing in crm, oracle: 7" in shown
 
 
 @pytest.mark.usefixtures("folder")
@@ -55,7 +54,6 @@ def test_output_fits_the_width_of_a_terminal(
 
 @pytest.mark.usefixtures("folder")
 def test_comparison_is_printed_as_json_and_markdown(capsys: pytest.CaptureFixture[str]) -> None:
-    """As JSON, as Markdown."""
     assert 0 == cli.main(["compare", "old", "new", "--json"])
     document = json.loads(capsys.readouterr().out)
     assert ("crmeval.comparison/1", "old", 10) == (
@@ -81,7 +79,6 @@ def test_two_subjects_of_a_run_are_compared(folder: Path, capsys: pytest.Capture
 
 
 def test_runs_that_have_nothing_in_common_are_not_compared(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nor is what is not there."""
     keep(folder, "other", [trial(planned("a", suite="q"))])
 
     assert 2 == cli.main(["compare", "old", "other"])
@@ -95,11 +92,11 @@ def test_gate_command_evaluates_the_gates_of_the_project(capsys: pytest.CaptureF
     assert 0 == cli.main(["gate", "old"])
     assert 1 == cli.main(["gate", "reports/new.json"])
 
-    told = capsys.readouterr().out
+    shown = capsys.readouterr().out
     assert (
-        "gate crm.pass_rate >= 0.60: holds (pass_rate is 0.800; 95 % interval 0.490 to 0.943; margin +0.200; " in told
+        "gate crm.pass_rate >= 0.60: holds (pass_rate is 0.800; 95 % interval 0.490 to 0.943; margin +0.200; " in shown
     )
-    assert "gate crm.pass_rate >= 0.60: BREACHED (pass_rate is 0.100; " in told
+    assert "gate crm.pass_rate >= 0.60: BREACHED (pass_rate is 0.100; " in shown
 
 
 @pytest.mark.usefixtures("folder")
@@ -116,7 +113,6 @@ def test_a_report_is_judged_by_other_gates(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_the_project_may_have_a_baseline(folder: Path) -> None:
-    """Where its settings say."""
     (folder.parent / "pytest.ini").write_text("[pytest]\ncrmeval_baseline = kept.json\n")
     (folder.parent / "kept.json").write_bytes((folder / "old.json").read_bytes())
 
@@ -135,13 +131,11 @@ def test_the_project_may_have_a_baseline(folder: Path) -> None:
 def test_gate_command_reports_what_can_not_be_evaluated(
     options: tuple[str, ...], why: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With what to mend."""
     assert 2 == cli.main(["gate", "old", *options])
     assert why in capsys.readouterr().err
 
 
 def test_without_a_gate_there_is_nothing_to_judge(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Neither of the command nor of the project."""
     (folder.parent / "pytest.ini").write_text("[pytest]\n")
 
     assert 2 == cli.main(["gate", "old"])
@@ -149,14 +143,12 @@ def test_without_a_gate_there_is_nothing_to_judge(folder: Path, capsys: pytest.C
 
 
 def test_an_incomplete_run_can_not_pass(folder: Path) -> None:
-    """Though the suite of the gate is whole."""
     keep(folder, "part", [trial("a")], not_run=[planned("b", suite="q")])
 
     assert 1 == cli.main(["gate", "part"])
 
 
 def test_a_run_in_which_something_errored_can_not_pass(folder: Path) -> None:
-    """Nobody knows what would have come of it."""
     keep(folder, "broken", [trial("a"), trial("b", Verdict.ERRORED)])
 
     assert 1 == cli.main(["gate", "broken"])
@@ -165,7 +157,6 @@ def test_a_run_in_which_something_errored_can_not_pass(folder: Path) -> None:
 def test_gate_of_the_command_line_is_evaluated_even_if_its_subject_is_misspelt(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The project's gate of an agent that nobody chose says nothing; who types one wants to know."""
     keep(folder, "chosen", [trial("a")], parts=[part(agents=["oracle"], chosen=True, partial=True)])
     gates = ("crm.errored == 0", "crm[orcale].passed > 0", "crn.passed > 0")
     lines = "".join(f"\n    {gate}" for gate in gates)
@@ -181,16 +172,15 @@ def test_gate_of_the_command_line_is_evaluated_even_if_its_subject_is_misspelt(
 def test_stored_rulings_of_plugins_are_shown_and_count(
     folder: Path, *, holds: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Only a run can ask them; a gate of the project that was judged then is not told twice."""
     report = keep(folder, "own", [trial("a")])
     found = Ruling(gate="few tools fail", holds=holds, explanation="2 do", of_plugin=True)
     rule = Ruling(gate="crm.failed == 0", holds=False, explanation="of another day")
     reports.save(replace(report, rulings=(rule, found)), folder / "own.json")
 
     assert (0 if holds else 1) == cli.main(["gate", "own"])
-    told = capsys.readouterr().out.splitlines()
-    assert f"gate few tools fail: {'holds' if holds else 'BREACHED'} (2 do)" in told
+    shown = capsys.readouterr().out.splitlines()
+    assert f"gate few tools fail: {'holds' if holds else 'BREACHED'} (2 do)" in shown
     assert (
-        "gates of plugins are those stored by the run; evaluate them again with: pytest --crmeval-run own" == told[-1]
+        "gates of plugins are those stored by the run; evaluate them again with: pytest --crmeval-run own" == shown[-1]
     )
-    assert not [line for line in told if "of another day" in line]
+    assert not [line for line in shown if "of another day" in line]

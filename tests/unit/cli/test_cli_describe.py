@@ -51,7 +51,6 @@ def test_no_more_may_be_alike_than_allowed(cases: Cases, allowed: list[str], sta
 
 
 def test_too_many_similar_conversations_are_reported(cases: Cases, capsys: pytest.CaptureFixture[str]) -> None:
-    """On standard error, so that JSON stays JSON."""
     cli.main(["describe", cases(case("one"), case("two")), "--max-alike", "1", "--format", "json"])
 
     out, err = capsys.readouterr()
@@ -60,14 +59,12 @@ def test_too_many_similar_conversations_are_reported(cases: Cases, capsys: pytes
 
 
 def test_a_file_that_is_not_there_is_status_2(cases: Cases, capsys: pytest.CaptureFixture[str]) -> None:
-    """Told in one line."""
     assert 2 == cli.main(["describe", cases(case("one")), "no.jsonl"])
     expected = "crmeval: no.jsonl: No such file or directory; give the path of a JSON Lines file\n"
     assert ("", expected) == capsys.readouterr()
 
 
 def test_a_file_without_a_conversation_is_status_2(cases: Cases, capsys: pytest.CaptureFixture[str]) -> None:
-    """Also next to one that has some."""
     assert 2 == cli.main(["describe", cases(case("one")), cases(name="empty.jsonl")])
     assert capsys.readouterr().err.startswith("crmeval: empty.jsonl: the file has no conversation;")
 
@@ -82,7 +79,6 @@ def test_a_line_that_can_not_be_read_is_status_2(cases: Cases, capsys: pytest.Ca
     "arguments", [[], ["a", "--max-alike", "0"], ["a", "--examples", "-1"], ["a", "--format", "xml"]]
 )
 def test_what_is_not_understood_is_status_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """With the usage on standard error."""
     with pytest.raises(SystemExit, match="2"):
         cli.main(["describe", *arguments])
 
@@ -98,7 +94,6 @@ class Terminal(io.StringIO):
 
 
 def test_progress_is_shown_to_people(cases: Cases, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And taken back."""
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
 
@@ -108,10 +103,9 @@ def test_progress_is_shown_to_people(cases: Cases, monkeypatch: pytest.MonkeyPat
 
 
 def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
-    """By examples, and it tells what the status means."""
     with pytest.raises(SystemExit, match="0"):
         cli.main(["describe", "--help"])
 
-    told = capsys.readouterr().out
-    assert "crmeval describe data/crm.jsonl --max-alike 3" in told
-    assert "Exit status: 0; 1 if more conversations are alike" in told
+    shown = capsys.readouterr().out
+    assert "crmeval describe data/crm.jsonl --max-alike 3" in shown
+    assert "Exit status: 0; 1 if more conversations are alike" in shown

@@ -52,10 +52,10 @@ def test_complete_subject_of_an_incomplete_run_is_evaluated_alone(
     capsys.readouterr()
 
     assert 0 == cli.main(["gate", "both", "--subject", "gpt-4.1"])
-    told = capsys.readouterr().out
-    assert "gate crm.pass_rate >= 0.60: holds (pass_rate is 0.900; " in told
-    assert "gate crm[claude].pass_rate >= 0.99: not evaluated (it is not about gpt-4.1)" in told
-    assert "claude " not in told
+    shown = capsys.readouterr().out
+    assert "gate crm.pass_rate >= 0.60: holds (pass_rate is 0.900; " in shown
+    assert "gate crm[claude].pass_rate >= 0.99: not evaluated (it is not about gpt-4.1)" in shown
+    assert "claude " not in shown
     assert 1 == cli.main(["gate", "both", "--subject", "claude"])
     assert "1 of 11 cases were not run" in capsys.readouterr().out
     assert folder.is_dir()
@@ -114,10 +114,10 @@ def compared(folder: Path) -> Path:
 def test_gates_use_the_baseline_of_the_run(compared: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """No other baseline is named; the gate uses the comparison that is printed above it."""
     assert 1 == cli.main(["gate", "after", *NOT_WORSE])
-    told = capsys.readouterr().out
+    shown = capsys.readouterr().out
 
-    assert "pass_rate went from 1.000 to 0.200 over 10 cases" in told
-    assert "no baseline: name one" not in told
+    assert "pass_rate went from 1.000 to 0.200 over 10 cases" in shown
+    assert "no baseline: name one" not in shown
     assert compared.is_dir()
 
 
@@ -136,9 +136,9 @@ def test_missing_or_replaced_baseline_of_the_run_is_named(
         (compared / "before.json").write_text(json.dumps(document))
 
     assert 1 == cli.main(["gate", "after", *NOT_WORSE])
-    told = capsys.readouterr().out
+    shown = capsys.readouterr().out
 
-    assert "no baseline: name one with --baseline (pytest: --crmeval-baseline) or crmeval_baseline" in told
-    assert "the baseline of the run (before) no longer exists or has changed; name one with --baseline" in told
+    assert "no baseline: name one with --baseline (pytest: --crmeval-baseline) or crmeval_baseline" in shown
+    assert "the baseline of the run (before) no longer exists or has changed; name one with --baseline" in shown
     assert 1 == cli.main(["gate", "after", "--gate", "crm.pass_rate >= 0.5"])
     assert "the baseline of the run" not in capsys.readouterr().out

@@ -31,7 +31,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def submitted(*arguments: str) -> list[str]:
-    """Submit a run without starting it, and return what pytest would be told."""
+    """Submit a run without starting it, and return the arguments for pytest."""
     assert 0 == cli.main(["submit", "--hold", "--run", "mine", *arguments])
     (path,) = Path.cwd().glob("*/mine/job.json")
     python, *command = read_job(path.parent).command
@@ -41,7 +41,7 @@ def submitted(*arguments: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("typed", "told"),
+    ("typed", "shown"),
     [
         ("", "evals"),
         ("evals/test_crm.py", "evals/test_crm.py"),
@@ -76,17 +76,15 @@ def submitted(*arguments: str) -> list[str]:
         ),
     ],
 )
-def test_arguments_are_passed_to_pytest(here: Path, typed: str, told: str) -> None:
-    """Names of models are those of OpenAI, unless somebody else's are known by them."""
+def test_arguments_are_passed_to_pytest(here: Path, typed: str, shown: str) -> None:
     (here / "pyproject.toml").write_text('[tool.pytest.ini_options]\ncrmeval_agents = ["mine = bots:Mine"]\n')
 
-    assert told.split() == submitted(*typed.split())
+    assert shown.split() == submitted(*typed.split())
 
 
 def test_the_command_of_the_seed_works(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As it was typed there."""
     typed = "--eval browsecomp --models gpt-4o,gpt-3.5-turbo --limit 10 --output-dir async_results"
-    told = submitted(*typed.split())
+    shown = submitted(*typed.split())
 
     assert [
         "evals",
@@ -95,7 +93,7 @@ def test_the_command_of_the_seed_works(here: Path, capsys: pytest.CaptureFixture
         "--crmeval-agent=openai:gpt-3.5-turbo",
         "--crmeval-judge=gpt-4.1",
         "--crmeval-sample=10",
-    ] == told
+    ] == shown
     assert (here / "async_results/mine/job.json").is_file()
     assert "crmeval run mine --reports async_results" in capsys.readouterr().out
 
@@ -121,7 +119,6 @@ def test_unwritable_latest_link_is_reported(here: Path, capsys: pytest.CaptureFi
 
 
 def test_a_run_has_a_name_of_its_own(here: Path) -> None:
-    """If nobody gives it one; two at the same second have two."""
     cli.main(["submit", "--hold"])
     cli.main(["submit", "--hold"])
 
@@ -169,7 +166,6 @@ def test_runs_are_where_the_project_has_them(
     ],
 )
 def test_mistake_is_reported_in_one_line(here: Path, capsys: pytest.CaptureFixture[str], typed: str, said: str) -> None:
-    """And nothing is written."""
     assert 2 == cli.main(typed.split())
 
     error = capsys.readouterr().err
@@ -179,7 +175,6 @@ def test_mistake_is_reported_in_one_line(here: Path, capsys: pytest.CaptureFixtu
 
 
 def test_submit_without_a_target_needs_an_evals_folder(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Otherwise pytest would collect everything."""
     (here / "evals/test_crm.py").rename(here / "test_crm.py")
     (here / "evals").rmdir()
 
@@ -188,7 +183,6 @@ def test_submit_without_a_target_needs_an_evals_folder(here: Path, capsys: pytes
 
 
 def test_of_two_submits_with_one_name_one_wins(here: Path) -> None:
-    """At the same time; the other one is told in a line what to do."""
     command = [sys.executable, "-m", "pytest_crmeval.cli", "submit", "--hold", "--run", "mine"]
     both = [
         subprocess.Popen([*command, "-k", word], cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -217,7 +211,6 @@ def test_submit_refuses_to_collect_only(here: Path, capsys: pytest.CaptureFixtur
 def test_existing_run_is_reported_with_the_command_that_resumes_it(
     here: Path, capsys: pytest.CaptureFixture[str], file: str, resume: str
 ) -> None:
-    """Only what was submitted is resumed by us."""
     (here / "reports/mine").mkdir(parents=True)
     (here / "reports/mine" / file).touch()
 
@@ -263,7 +256,6 @@ def test_concurrent_option_of_run_replaces_that_of_submit(here: Path) -> None:
 
 
 def test_a_run_is_not_run_twice(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Who has it is told."""
     folder = here / "reports/nightly"
     folder.mkdir(parents=True)
     write_job(folder, JOB)
@@ -294,7 +286,6 @@ def test_what_can_not_be_started_stays_as_it_was(
 
 
 def test_what_does_not_run_need_not_be_stopped(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A job of before the machine went down is lost, whoever has its number now."""
     folder = here / "reports/nightly"
     folder.mkdir(parents=True)
     write_job(folder, replace(JOB, state=State.RUNNING))
@@ -347,7 +338,6 @@ def test_list_shows_the_newest_first(capsys: pytest.CaptureFixture[str], snapsho
 
 @pytest.mark.usefixtures("runs")
 def test_list_is_readable_by_programs(capsys: pytest.CaptureFixture[str]) -> None:
-    """With all tasks."""
     cli.main(["list", "--json"])
 
     document = json.loads(capsys.readouterr().out)
@@ -370,7 +360,7 @@ def test_list_of_nothing_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> 
     assert "no runs in reports; start one: crmeval submit evals/\n" == capsys.readouterr().out
 
 
-def test_list_tells_what_it_can_not_read(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_reports_runs_that_cannot_be_read(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Beside what it can."""
     (here / "reports/torn").mkdir(parents=True)
     (here / "reports/torn/job.json").write_text("{")
@@ -412,9 +402,9 @@ def test_submit_refuses_a_secret_before_the_command_is_written(
 
     assert 2 == cli.main(["submit", "--hold", "--run", "mine", *arguments])
 
-    told = capsys.readouterr()
-    assert "a secret must not be part of the command" in told.err
-    assert [] == [secret for secret in ("zq81", "AKIA", "swordfish") if secret in told.err + told.out]
+    shown = capsys.readouterr()
+    assert "a secret must not be part of the command" in shown.err
+    assert [] == [secret for secret in ("zq81", "AKIA", "swordfish") if secret in shown.err + shown.out]
     assert [] == list(here.rglob("job.json"))
 
 
@@ -428,7 +418,6 @@ def test_submit_accepts_the_name_of_a_variable_in_a_spec() -> None:
 def test_submit_accepts_a_folder_that_is_called_like_the_value_of_a_variable(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As where PROJECT_KEY names the project."""
     monkeypatch.setattr(cutting._Process, "redactor", None)  # noqa: SLF001 (made anew for this environment)
     monkeypatch.setenv("PROJECT_KEY", "acme-crm-evals-2026")
     (here / "acme-crm-evals-2026").mkdir()

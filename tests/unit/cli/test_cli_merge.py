@@ -41,7 +41,6 @@ def report_of(folder: Path) -> dict[str, Any]:
 
 
 def test_a_merge_shows_the_whole(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As the end of a run does."""
     assert 0 == cli.main([*MERGE, *GATE])
     rest = "margin +0.067; inconclusive: about 205 more cases needed"
     expected = [
@@ -55,8 +54,7 @@ def test_a_merge_shows_the_whole(folder: Path, capsys: pytest.CaptureFixture[str
     assert report_of(folder)["complete"]
 
 
-def test_a_merge_tells_how_questions_were_answered(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As the end of a run does."""
+def test_merge_shows_the_metrics_of_questions(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked = replace(trial("three"), answer=AnswerOutcome(attempt=Attempt.CORRECT))
     keep(folder, "s3", [asked], parts=[part("2/2")])
 
@@ -83,8 +81,8 @@ def test_merge_skips_gates_of_suites_that_no_shard_selected(
     status = cli.main(["merge", "a", "b", "-o", "out"])
 
     assert (0 if named else 1) == status
-    told = "not evaluated (this run does not evaluate q)" if named else "BREACHED (the run has no suite 'q')"
-    assert f"gate q.passed > 0: {told}" in capsys.readouterr().out.splitlines()
+    shown = "not evaluated (this run does not evaluate q)" if named else "BREACHED (the run has no suite 'q')"
+    assert f"gate q.passed > 0: {shown}" in capsys.readouterr().out.splitlines()
 
 
 def test_gate_of_the_command_line_is_evaluated(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -105,8 +103,8 @@ def test_gates_of_plugins_that_were_not_evaluated_do_not_hold(
     keep(folder, "b", [trial("two")], parts=[part("2/2", plugin_gates=True)])
 
     assert status == cli.main(["merge", "a", "b", "-o", "out", *options])
-    told = "gates of plugins were not evaluated; evaluate them with: pytest --crmeval-run out"
-    assert told in capsys.readouterr().out.splitlines()
+    shown = "gates of plugins were not evaluated; evaluate them with: pytest --crmeval-run out"
+    assert shown in capsys.readouterr().out.splitlines()
     assert 1 == cli.main(["gate", "out", *GATE])
     keep(folder, "on", [trial("one")], parts=[part(merged={}), part(plugin_gates=True)])
     assert 0 == cli.main(["gate", "on", *GATE])
@@ -120,18 +118,17 @@ def test_merge_reports_what_the_shards_skipped(folder: Path, capsys: pytest.Capt
     of_project(folder, "q.passed > 0", "crn.passed > 0")
 
     assert 1 == cli.main(["merge", "a", "b", "-o", "out"])
-    told = capsys.readouterr().out.splitlines()
+    shown = capsys.readouterr().out.splitlines()
     cli.main(["report", "out"])
     assert [
         *left_out,
         "gate crn.passed > 0: BREACHED (the run has no suite 'crn')",
         "gate q.passed > 0: not evaluated (this run does not evaluate q)",
-    ] == told[2:-2]
+    ] == shown[2:-2]
     assert set(left_out) <= set(capsys.readouterr().out.splitlines())
 
 
 def test_where_no_gate_says_anything_failures_are_not_forgiven(folder: Path) -> None:
-    """The shards have forgiven them, for somebody else to judge."""
     keep(folder, "a", [trial("one", Verdict.FAILED)], parts=[part("1/2", suites=["crm"])])
     keep(folder, "b", [trial("two")], parts=[part("2/2", suites=["crm"])])
 
@@ -141,9 +138,8 @@ def test_where_no_gate_says_anything_failures_are_not_forgiven(folder: Path) -> 
 
 
 def test_no_gate_passes_while_a_shard_is_missing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Not even one that what is there would pass."""
     assert 1 == cli.main(["merge", "s2", "-o", "out", "--gate", "crm.pass_rate >= 0.0", "--gate", "crm.failed == 0"])
-    told = capsys.readouterr().out.splitlines()
+    shown = capsys.readouterr().out.splitlines()
     assert [
         "partial evaluation: shard 1/2 is missing",
         "gate crm.pass_rate >= 0.0: BREACHED (the run is incomplete: shard 1/2 is missing)",
@@ -151,7 +147,7 @@ def test_no_gate_passes_while_a_shard_is_missing(folder: Path, capsys: pytest.Ca
         "the run is incomplete: no gate can pass",
         "report: reports/out.json",
         "page:   reports/out.html",
-    ] == told[2:]
+    ] == shown[2:]
     assert not report_of(folder)["complete"]
 
 
@@ -223,7 +219,6 @@ def test_the_reports_of_the_project_are_where_pytest_has_them(folder: Path, caps
 def test_mistakes_are_answered_with_a_line(
     folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], why: str
 ) -> None:
-    """And nothing is written."""
     before = sorted(folder.rglob("*"))
 
     assert 2 == cli.main(["merge", *arguments])
@@ -265,8 +260,6 @@ def test_what_is_allowed_is_taken_and_noted(folder: Path, capsys: pytest.Capture
 
 @pytest.mark.usefixtures("folder")
 def test_full_disk_is_reported_in_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """And leaves nothing."""
-
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -285,7 +278,6 @@ def test_the_report_of_a_shard_says_that_it_is_one(capsys: pytest.CaptureFixture
 
 
 def test_what_the_gates_found_is_in_the_merged_report(folder: Path) -> None:
-    """As in that of one run."""
     cli.main([*MERGE, *GATE])
 
     assert [("crm.pass_rate >= 0.6", True)] == [(each["gate"], each["holds"]) for each in report_of(folder)["gates"]]
@@ -297,9 +289,9 @@ def test_the_whole_is_compared_with_a_baseline(folder: Path, capsys: pytest.Capt
     worse = ["--baseline", "before", "--gate", "crm.pass_rate >= baseline - 0.5"]
 
     assert 0 == cli.main([*MERGE, *worse])
-    told = capsys.readouterr().out
-    assert "compared with before (" in told
-    assert "newly failing in crm, oracle: 1\n  two: state is too low" in told
+    shown = capsys.readouterr().out
+    assert "compared with before (" in shown
+    assert "newly failing in crm, oracle: 1\n  two: state is too low" in shown
     assert 3 == report_of(folder)["comparison"]["contrasts"][0]["paired"]
 
 

@@ -37,7 +37,6 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_html_writes_the_page_beside_the_report(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """And tells where it is; nothing is opened."""
     assert 0 == cli.main(["report", "mine", "--html"])
     assert "reports/mine.html\n" == capsys.readouterr().out
     assert (kept / "mine.html").read_text(encoding="utf-8").startswith("<!doctype html>")
@@ -52,7 +51,6 @@ def test_html_of_the_latest_run_has_the_name_of_the_run(kept: Path) -> None:
 
 @pytest.mark.parametrize("named", ["mine", "reports/mine", "reports/mine.json", "reports/mine/trials.jsonl"])
 def test_a_run_is_named_by_its_id_or_by_a_path(kept: Path, named: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """To its folder, its journal or its report."""
     assert 0 == cli.main(["report", named])
     assert "run mine, " in capsys.readouterr().out
     assert kept.is_dir()
@@ -78,17 +76,16 @@ def test_json_is_the_report_as_it_is_stored(kept: Path, capsys: pytest.CaptureFi
 
 @pytest.mark.usefixtures("kept")
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "shown"),
     [
         (["--html", "-o", "-"], "a page can't be written to standard output; name a file with -o"),
         (["--md", "-o", "nowhere/out.md"], "nowhere/out.md: No such file or directory"),
         (["--html", "-o", "nowhere/out.html"], "nowhere/out.html.part: No such file or directory"),
     ],
 )
-def test_unwritable_file_is_reported(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """In one line, with status 2."""
+def test_unwritable_file_is_reported(arguments: list[str], shown: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert 2 == cli.main(["report", "mine", *arguments])
-    assert f"crmeval: {told}\n" == capsys.readouterr().err
+    assert f"crmeval: {shown}\n" == capsys.readouterr().err
 
 
 def test_run_without_a_report_is_distinguished_from_no_run(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,7 +62,6 @@ def test_a_case_of_several_subjects_is_shown_for_each(capsys: pytest.CaptureFixt
 
 @pytest.mark.usefixtures("folder")
 def test_without_a_case_failures_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    """With suite, subject, case and reason."""
     assert 0 == cli.main(["show", "--subject", "other"])
     assert "crm  other  one  failed: calls: turn 1: not made: create_new_client()\n" == capsys.readouterr().out
 
@@ -72,7 +71,6 @@ def test_without_a_case_failures_are_listed(capsys: pytest.CaptureFixture[str]) 
 
 @pytest.mark.usefixtures("folder")
 def test_an_unknown_case_is_an_error_with_similar_ones(capsys: pytest.CaptureFixture[str]) -> None:
-    """And with the command that lists failures."""
     assert 2 == cli.main(["show", "ones", "--subject", "mine"])
 
     assert (

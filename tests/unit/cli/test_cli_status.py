@@ -84,7 +84,6 @@ def test_the_latest_run_is_shown_once(nightly: Nightly, capsys: pytest.CaptureFi
 
 
 def test_scripts_have_a_document(nightly: Nightly, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of one run, whole."""
     nightly.play("one", Verdict.FAILED)
 
     cli.main(["status", "nightly", "--json"])
@@ -109,7 +108,6 @@ def test_shown_commands_name_the_reports_folder(
 
 @pytest.mark.usefixtures("nightly")
 def test_a_run_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """With the nearest."""
     assert 2 == cli.main(["status", "nigthly"])
 
     said = capsys.readouterr()
@@ -128,7 +126,6 @@ def test_a_run_of_which_only_the_report_is_left(tmp_path: Path, capsys: pytest.C
 
 
 def test_a_journal_that_is_none_is_one_line(nightly: Nightly, capsys: pytest.CaptureFixture[str]) -> None:
-    """With its place."""
     (nightly.folder / "trials.jsonl").write_text("nonsense\n")
 
     assert 2 == cli.main(["status"])
@@ -137,7 +134,6 @@ def test_a_journal_that_is_none_is_one_line(nightly: Nightly, capsys: pytest.Cap
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "nan", "soon", "1e9"])
 def test_an_interval_is_a_time(seconds: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """That somebody can wait for."""
     with pytest.raises(SystemExit):
         cli.main(["status", "--watch", "--interval", seconds])
 
@@ -173,7 +169,6 @@ def test_scripts_have_a_document_per_change(
 def test_a_run_that_gets_lost_ends_the_watching(
     nightly: Nightly, asleep: Asleep, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With another exit status, and with what to do."""
     asleep(nightly.end)
 
     assert 1 == cli.main(["status", "--watch"])
@@ -182,8 +177,6 @@ def test_a_run_that_gets_lost_ends_the_watching(
 
 @pytest.mark.usefixtures("nightly")
 def test_ctrl_c_ends_the_watching_only(asleep: Asleep, capsys: pytest.CaptureFixture[str]) -> None:
-    """And says so."""
-
     def press() -> None:
         raise KeyboardInterrupt
 
@@ -194,7 +187,6 @@ def test_ctrl_c_ends_the_watching_only(asleep: Asleep, capsys: pytest.CaptureFix
 
 
 def test_a_pipe_has_nothing_slow_imported(nightly: Nightly) -> None:
-    """Neither what draws tables, nor pytest, nor an SDK."""
     slow = ["rich", "pytest", "_pytest", "openai", "anthropic", "psycopg", "pytest_crmeval.domain.trial"]
     looking = f"print([name for name in {slow} if name in sys.modules])"
     script = f"import sys; from pytest_crmeval.cli import main; main(['status']); {looking}"
@@ -222,7 +214,6 @@ def test_a_terminal_has_a_live_table(nightly: Nightly, columns: int) -> None:
 
 
 def test_ctrl_c_in_a_terminal_leaves_at_once(nightly: Nightly) -> None:
-    """No traceback."""
     with terminal(nightly.reports.parent, *STATUS, "--watch", "--interval", "600") as shown:
         shown.until(" 0/2")
         shown.press_ctrl_c()

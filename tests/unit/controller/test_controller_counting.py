@@ -12,7 +12,6 @@ from tests.fakes import planned, trial
 
 
 def test_earlier_parts_are_counted_without_a_pace() -> None:
-    """Nobody knows any more how long they took, with the pauses between them."""
     past = RunRecord()
     past.begin({"started": "2026-11-16T02:18:47+00:00"}, [planned("one"), planned("two")])
     past.take(trial("one"))

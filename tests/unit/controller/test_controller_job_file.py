@@ -47,7 +47,6 @@ def task_of(folder: Path) -> Task:
 
 
 def test_it_says_that_the_run_goes_on(tmp_path: Path, tally: ProgressCounter) -> None:
-    """And what there is to do."""
     write_job(tmp_path, JOB)
 
     JobFile(tmp_path).begin(tally)
@@ -76,7 +75,6 @@ def test_it_is_written_once_a_second_at_most(tmp_path: Path, tally: ProgressCoun
 
 @pytest.mark.parametrize(("stopped", "state"), [(True, State.STOPPED), (False, State.FINISHED)])
 def test_it_says_how_the_run_ended(tmp_path: Path, tally: ProgressCounter, *, stopped: bool, state: State) -> None:
-    """With all that was played."""
     write_job(tmp_path, JOB)
     file = JobFile(tmp_path, Clock())
     file.begin(tally)
@@ -92,7 +90,6 @@ def test_it_says_how_the_run_ended(tmp_path: Path, tally: ProgressCounter, *, st
 
 
 def test_a_run_that_was_cut_short_was_stopped(tmp_path: Path, tally: ProgressCounter) -> None:
-    """By a full disk, ``-x``, a budget: nobody has interrupted it, and it may be resumed."""
     write_job(tmp_path, JOB)
     file = JobFile(tmp_path)
     file.begin(tally)
@@ -105,7 +102,6 @@ def test_a_run_that_was_cut_short_was_stopped(tmp_path: Path, tally: ProgressCou
 
 
 def test_what_is_being_repeated_is_not_done(tmp_path: Path, tally: ProgressCounter) -> None:
-    """It has errored in an earlier part; nobody knows yet what comes of it now."""
     write_job(tmp_path, JOB)
     for name in NAMES:
         tally.take(outcome_of(trial(name, Verdict.ERRORED)))
@@ -121,7 +117,6 @@ def test_what_is_being_repeated_is_not_done(tmp_path: Path, tally: ProgressCount
 
 
 def test_plain_run_has_no_job_file(tmp_path: Path, tally: ProgressCounter) -> None:
-    """And gets none."""
     file = JobFile(tmp_path)
     file.begin(tally)
     file.end(tally, stopped=False, status=0)

@@ -142,7 +142,6 @@ def test_every_trial_of_a_case_that_all_workers_play_is_reported(here: Recorder)
 
 
 def test_case_whose_worker_died_is_errored_at_the_end_unless_it_was_played(here: Recorder) -> None:
-    """With the reason that xdist gave."""
     here.open(PART, [ONE, TWO])
     here.crashed(ONE.key, "worker 'gw0' crashed")
     here.crashed(TWO.key, "worker 'gw0' crashed")

@@ -29,7 +29,6 @@ def dealt(digest: str, test: str = TEST) -> dict[str, Any]:
     ],
 )
 def test_a_run_may_go_on(parts: list[dict[str, Any]], now: str, what: dict[str, Any]) -> None:
-    """As what it was."""
     assert "" == other_shard(parts, Shard.parse(now) if now else None, what)
 
 
@@ -73,7 +72,6 @@ def test_a_run_may_go_on(parts: list[dict[str, Any]], now: str, what: dict[str, 
     ],
 )
 def test_a_run_may_not_go_on(parts: list[dict[str, Any]], now: str, why: str) -> None:
-    """As something else."""
     shard, _, others = now.partition(" of ")
 
     assert why == other_shard(parts, Shard.parse(shard) if shard else None, dealt("x" if others else "d"))

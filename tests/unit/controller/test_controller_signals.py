@@ -16,8 +16,8 @@ SECONDS = 60.0
 
 
 @pytest.fixture(autouse=True)
-def nobody_cares() -> Iterator[None]:
-    """Have nobody else's opinion on signals, as at the beginning of a process."""
+def default_signals() -> Iterator[None]:
+    """Restore the default signal handlers, as at the start of a process."""
     before = {number: signal.signal(number, signal.SIG_DFL) for number in BOTH}
     yield
     for number, handler in before.items():
@@ -26,7 +26,6 @@ def nobody_cares() -> Iterator[None]:
 
 @pytest.mark.parametrize("number", BOTH)
 def test_a_signal_interrupts_each_time_it_comes(number: signal.Signals) -> None:
-    """With its name."""
     signals = Signals()
     signals.take()
 
@@ -98,7 +97,6 @@ def test_a_block_that_takes_too_long_after_a_postponed_signal_is_interrupted() -
 
 
 def test_signals_that_others_handle_or_ignore_are_left_alone() -> None:
-    """As with ``nohup``."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signals = Signals()
     signals.take()

@@ -80,7 +80,6 @@ def test_embedded_server_that_has_ended_is_not_waited_for() -> None:
 
 
 def test_players_stop_waiting_when_the_run_is_stopped() -> None:
-    """By Ctrl-C, or because the budget is spent."""
     control = SharedControl()
     control.stop(EVERYBODY, "Ctrl-C")
 

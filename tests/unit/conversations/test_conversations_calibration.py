@@ -84,13 +84,13 @@ def test_one_scorer_is_enough_to_catch() -> None:
     assert 1.0 == calibrated(always(1.0), always(0.0)).caught
 
 
-def test_the_first_misses_are_told_with_their_reasons() -> None:
+def test_first_misses_are_listed_with_their_reasons() -> None:
     """Where, what, and, if it should have been accepted, why it was not."""
     found = calibrated(always(0.0))
 
-    told = "\n".join(found.lines())
-    assert "equivalent call corrected: 4 of 4 scored wrongly" in told
-    assert "one, turn 1: looks wrong at first -> stubborn: never good enough" in told
+    shown = "\n".join(found.lines())
+    assert "equivalent call corrected: 4 of 4 scored wrongly" in shown
+    assert "one, turn 1: looks wrong at first -> stubborn: never good enough" in shown
 
 
 def test_a_kind_that_was_never_tried_has_no_share() -> None:
@@ -119,16 +119,14 @@ def test_what_one_case_has_no_variants_for_is_left_to_the_next() -> None:
 
 
 def test_progress_is_reported() -> None:
-    """After each case."""
-    told: list[int] = []
+    shown: list[int] = []
 
-    calibrated(always(1.0), tries=1, progress=told.append)
+    calibrated(always(1.0), tries=1, progress=shown.append)
 
-    assert [1] == told
+    assert [1] == shown
 
 
 def test_the_figures_are_json() -> None:
-    """For programs."""
     found = calibrated(asked_twice)
 
     document = json.loads(json.dumps(found.to_dict()))
@@ -138,7 +136,6 @@ def test_the_figures_are_json() -> None:
 
 
 def test_of_many_misses_the_first_are_kept() -> None:
-    """All of them are counted."""
     tally = Tally(kind="silence")
 
     for number in range(KEPT + 3):
@@ -150,7 +147,6 @@ def test_of_many_misses_the_first_are_kept() -> None:
 
 
 def test_a_miss_of_a_kind_that_can_not_always_be_caught_says_why() -> None:
-    """Nobody has to look for a fault that is a limit."""
     tally = Tally(kind="filters dropped")
     tally.add("one", Miss(case="one", turn=1, what="all of them"))
 

@@ -43,7 +43,6 @@ def test_a_sound_case() -> None:
 
 @pytest.mark.parametrize("reference", ["{{turn_1.phone}}", "{{turn_1.fax}}", "{{turn_7.name}}"])
 def test_the_user_says_what_nothing_answers(reference: str) -> None:
-    """Nobody says braces, or None."""
     assert [f"turn 2: the reference {reference} in the utterance has no value"] == found(
         turn(), turn(f"Call {reference}.")
     )
@@ -55,7 +54,7 @@ def test_the_user_says_nothing() -> None:
 
 
 @pytest.mark.parametrize("fact", ["Bolt", "{{turn_2.name}}", "{name}", 4711, "2031-01-01"])
-def test_a_fact_that_nobody_has_said_by_then(fact: Json) -> None:
+def test_fact_that_was_not_mentioned_yet_is_inconsistent(fact: Json) -> None:
     """The oracle would say it all the same: it would prove nothing."""
     assert [f"turn 1: reply_facts: neither the user nor the CRM has mentioned {fact!r}"] == found(
         turn(facts=[fact]), turn()

@@ -46,7 +46,6 @@ def test_it_makes_the_call_as_the_case_writes_it() -> None:
 
 
 def test_of_a_change_that_was_made_it_says_so() -> None:
-    """Nobody asked for more."""
     assert "Done." == words(ADD, ToolResult(value=ADA))
 
 
@@ -100,11 +99,11 @@ class TestReciting:
         """There is always something that it can say."""
         assert expected == words(turn("Find a.", FIND, answer=answer), ToolResult(value=[ADA]), recites=True)
 
-    def test_without_a_published_reply_it_tells_the_truth(self) -> None:
+    def test_without_a_published_reply_the_oracle_reports_the_results(self) -> None:
         """As it always does."""
         assert "Done: Ada." == words(turn("Find a.", FIND), ToolResult(value=[ADA]), recites=True)
 
-    def test_it_recites_only_when_it_is_told_to(self) -> None:
+    def test_oracle_recites_published_replies_only_on_request(self) -> None:
         """A published reply is often not true."""
         published = turn("Find a.", FIND, answer=Answer(text="Found Zoe."))
 
@@ -152,7 +151,6 @@ def test_it_looks_at_no_tools() -> None:
 
 
 def test_its_name_is_oracle() -> None:
-    """In every report."""
     assert "oracle" == Oracle(conversation(ADD)).name
 
 
@@ -173,7 +171,7 @@ def test_further_calls_are_made_one_after_the_other() -> None:
     assert [FIND, call("add_note", entity_id="row-1", content="Call back."), call("write")] == crm.calls
 
 
-def test_it_tells_what_came_of_every_call() -> None:
+def test_oracle_reports_the_result_of_every_call() -> None:
     """What was found, and that the rest is done."""
     messages = [
         *answered(several(FIND, NOTE), ToolResult(value=[ADA])),

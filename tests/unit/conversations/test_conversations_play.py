@@ -39,7 +39,6 @@ def test_a_turn_is_said_called_answered_and_closed() -> None:
 
 
 def test_every_turn_is_an_exchange_of_its_own() -> None:
-    """In the order of the case."""
     transcript = play(conversation("One.", "Two.", "Three."), Reciting(says("Yes.")), PaperCrm())
 
     assert ["One.", "Two.", "Three."] == [exchange.messages[0].text for exchange in transcript.exchanges]
@@ -59,7 +58,6 @@ def test_the_agent_is_shown_what_was_said_so_far_and_nothing_else() -> None:
 
 
 def test_the_agent_is_shown_the_tools_of_the_crm() -> None:
-    """Nobody else decides what can be called."""
     agent = Reciting(says("Hello."))
 
     play(conversation("Hello."), agent, PaperCrm())
@@ -156,8 +154,6 @@ def test_the_default_is_generous_and_ends() -> None:
 
 
 def test_a_broken_crm_ends_the_play() -> None:
-    """It is not the agent's fault, so it is not told to the agent."""
-
     class BrokenCrm(PaperCrm):
         def call(self, call: ToolCall) -> ToolResult:
             raise ConnectionError(f"lost while {call.tool}")
@@ -213,7 +209,7 @@ class TestWhatTheUserRefersTo:
         """The reference has ids of its own."""
         assert "Call row-1." == self.said(WRITE, says("Done."), known="row-9")
 
-    def test_what_nobody_knows_stays_as_it_is(self) -> None:
+    def test_unknown_reference_is_left_unchanged(self) -> None:
         """There is no reference that could answer."""
         assert "Call {{turn_1.id}}." == self.said(says("Done."))
 
@@ -311,7 +307,6 @@ def test_a_turn_is_known_by_what_its_first_call_returned() -> None:
 
 
 def test_a_turn_without_a_call_brings_nothing_to_light() -> None:
-    """Whatever the agent looks at in it."""
     case = conversation(turn("Book a flight.", NO_CALL, succeeds=False))
 
     transcript = play(case, Reciting(calls(call("look")), says("No.")), PaperCrm())

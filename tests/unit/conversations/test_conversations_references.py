@@ -78,7 +78,6 @@ def test_a_call_is_resolved_in_its_arguments() -> None:
     ],
 )
 def test_what_nothing_answers_stays_as_it_is(written: str) -> None:
-    """Whoever uses it will be told by the CRM."""
     assert written == resolve(written, OUTPUTS)
 
 
@@ -216,7 +215,6 @@ def test_a_call_that_is_not_answered_yet_is_left_out() -> None:
 
 
 def test_turns_are_counted_from_one() -> None:
-    """Also when a turn called nothing."""
     messages = dialogue([(SEARCH, got({"id": "a"}))], [], [(SEARCH, got({"id": "c"}))])
 
     assert {1: {"id": "a"}, 3: {"id": "c"}} == outputs_of(messages, [SEARCH, SEARCH, SEARCH])

@@ -125,7 +125,6 @@ def test_the_other_name_of_an_argument_belongs_to_one_tool() -> None:
 
 @pytest.mark.parametrize("arguments", [None, [], "name", 7, ["name", "email"]])
 def test_what_is_malformed_stays_as_it_is(arguments: Any) -> None:  # noqa: ANN401 (that is the point)
-    """A model's JSON may be anything; whoever takes the call will say so."""
     malformed = ToolCall(tool="client_search", arguments=arguments)
 
     assert malformed == canonical(malformed)
@@ -155,7 +154,6 @@ def test_the_canonical_form_is_its_own(form: ToolCall) -> None:
 
 @pytest.mark.parametrize("form", EVERY_FORM, ids=lambda form: form.tool)
 def test_the_call_itself_is_left_alone(form: ToolCall) -> None:
-    """The transcript tells what the agent has sent."""
     before = deepcopy(form)
 
     canonical(form)

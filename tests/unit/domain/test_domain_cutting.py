@@ -82,7 +82,6 @@ def test_no_part_of_a_secret_remains_wherever_the_text_is_cut(
 
 @pytest.mark.parametrize("secret", [KNOWN, AWS])
 def test_no_part_of_a_secret_is_left_where_only_the_end_of_a_text_is_shown(secret: str) -> None:
-    """As of what a compiler says."""
     shown = "\n".join(cut_end(f"{'x' * 400} {secret} {'y' * after}", 60) for after in range(62))
 
     assert [] == [piece for piece in pieces(secret) if piece in shown]

@@ -12,7 +12,6 @@ REFUSED = ToolResult(error=ToolError(kind="conflict", message="Client already ex
 
 @pytest.mark.parametrize(("result", "met"), [(DONE, True), (NOTHING_FOUND, True), (REFUSED, False)])
 def test_a_success_is_met_by_what_is_not_refused(result: ToolResult, *, met: bool) -> None:
-    """To find nothing is no refusal."""
     assert met is Expectation(call=call("create_new_client")).is_met_by(result)
 
 
@@ -37,7 +36,6 @@ def test_a_refusal_is_met_by_one_in_such_words(refusal: str, *, met: bool) -> No
 @pytest.mark.parametrize("refusal", ["", "already exists", "validation error"])
 @pytest.mark.parametrize("result", [DONE, NOTHING_FOUND])
 def test_a_refusal_is_not_met_by_a_success(result: ToolResult, refusal: str) -> None:
-    """Whatever it was expected to say."""
     expectation = Expectation(call=call("create_new_client"), succeeds=False, refusal=refusal)
 
     assert not expectation.is_met_by(result)
@@ -60,7 +58,6 @@ def test_all_calls_are_in_their_order() -> None:
 
 
 def test_where_there_is_nothing_to_ask_there_is_no_call() -> None:
-    """Not one without a tool."""
     assert () == Expectation(call=NO_CALL, succeeds=False).calls
 
 

@@ -31,7 +31,7 @@ def tagged(text: str) -> str:
     return ESCAPE.sub(lambda found: f"<{TAGS.get(found[1], found[1])}>", text)
 
 
-def told(
+def output(
     *exchanges: Exchange, scores: tuple[Score, ...] = (), transcript: Transcript | None = None, colored: bool = False
 ) -> list[str]:
     """Return the lines of an explanation."""
@@ -44,8 +44,8 @@ def turn(*messages: Message, cut: bool = False) -> Exchange:
 
 
 def result_of(result: ToolResult) -> list[str]:
-    """Return how a result is told."""
-    lines = told(turn(agent_says(Reply(calls=[call("look")])), crm_says([result])))
+    """Return a result as it is shown."""
+    lines = output(turn(agent_says(Reply(calls=[call("look")])), crm_says([result])))
     return lines[3:]
 
 
@@ -88,17 +88,16 @@ MISSED = (
 
 def test_an_explanation_reads_like_a_dialogue(snapshot: SnapshotAssertion) -> None:
     """Who said what, which calls, what came back, each fault beside its turn, and at the end what is wrong in all."""
-    assert snapshot == "\n".join(told(transcript=WRONG, scores=MISSED))
+    assert snapshot == "\n".join(output(transcript=WRONG, scores=MISSED))
 
 
 def test_an_explanation_leads_the_eye(snapshot: SnapshotAssertion) -> None:
     """Faults are red; of a difference what should be there is green, and what should not is red."""
-    assert snapshot == tagged("\n".join(told(transcript=WRONG, scores=MISSED, colored=True)))
+    assert snapshot == tagged("\n".join(output(transcript=WRONG, scores=MISSED, colored=True)))
 
 
 def test_colours_change_no_word() -> None:
-    """Without them the text is the same."""
-    plain, coloured = (told(transcript=WRONG, scores=MISSED, colored=colored) for colored in (False, True))
+    plain, coloured = (output(transcript=WRONG, scores=MISSED, colored=colored) for colored in (False, True))
 
     assert plain == [ESCAPE.sub("", line) for line in coloured]
     assert plain != coloured
@@ -106,7 +105,7 @@ def test_colours_change_no_word() -> None:
 
 def test_every_colour_ends_on_its_line() -> None:
     """Pytest puts an ``E`` before each line, and that is not ours to colour."""
-    for line in told(transcript=WRONG, scores=MISSED, colored=True):
+    for line in output(transcript=WRONG, scores=MISSED, colored=True):
         codes = ESCAPE.findall(line)
 
         assert ["0"] * (len(codes) // 2) == codes[1::2]
@@ -127,20 +126,18 @@ def test_every_colour_ends_on_its_line() -> None:
     ],
 )
 def test_what_should_be_there_is_green_and_what_should_not_is_red(line: str, expected: str) -> None:
-    """In a difference of the whole."""
-    (shown,) = told(scores=(Score(name="state", value=0.0, reason=line),), colored=True)
+    (shown,) = output(scores=(Score(name="state", value=0.0, reason=line),), colored=True)
 
     assert f"  <red>✗</> state: {expected}" == tagged(shown)
 
 
 def test_what_is_right_needs_no_words() -> None:
     """A score that passed has nothing to explain, whatever its reason."""
-    assert [] == told(scores=(Score(name="state", value=0.8, threshold=0.8, reason="turn 1: almost\nall"),))
+    assert [] == output(scores=(Score(name="state", value=0.8, threshold=0.8, reason="turn 1: almost\nall"),))
 
 
-def test_a_score_without_a_reason_tells_what_it_missed() -> None:
-    """A scorer of somebody else need not give one."""
-    assert ["  ✗ state: 0.790, below 0.800"] == told(scores=(Score(name="state", value=0.79, threshold=0.8),))
+def test_score_without_a_reason_shows_value_and_threshold() -> None:
+    assert ["  ✗ state: 0.790, below 0.800"] == output(scores=(Score(name="state", value=0.79, threshold=0.8),))
 
 
 def test_every_fault_of_a_turn_is_beside_it() -> None:
@@ -158,40 +155,39 @@ def test_every_fault_of_a_turn_is_beside_it() -> None:
         "    user   Please.",
         "    ✗ calls: not made: look()",
         "    ✗ reply: it said nothing",
-    ] == told(turn(), turn(), scores=scores)
+    ] == output(turn(), turn(), scores=scores)
 
 
-def test_a_fault_of_a_turn_that_was_not_played_is_told_after_the_dialogue() -> None:
+def test_fault_of_a_turn_that_was_not_played_follows_the_dialogue() -> None:
     """It is not lost."""
     scores = (Score(name="calls", value=0.0, reason="turn 7: not made: look()"),)
 
-    assert ["  turn 1", "    user   Please.", "  ✗ turn 7: calls: not made: look()"] == told(turn(), scores=scores)
+    assert ["  turn 1", "    user   Please.", "  ✗ turn 7: calls: not made: look()"] == output(turn(), scores=scores)
 
 
 def test_a_conversation_that_was_not_played_has_no_lines() -> None:
     """Nothing was said, and nothing was wrong."""
-    assert [] == told()
+    assert [] == output()
 
 
 def test_a_user_who_says_nothing_is_shown() -> None:
     """An empty utterance is part of the case; an empty reply is silence."""
     silence = Exchange(messages=[user_says(""), agent_says(Reply())])
 
-    assert ["  turn 1", "    user   "] == told(silence)
+    assert ["  turn 1", "    user   "] == output(silence)
 
 
 def test_a_speech_of_several_lines_stays_one() -> None:
     """Its lines are below each other."""
-    speech = told(Exchange(messages=[user_says("One\nTwo\n\nFour")]))
+    speech = output(Exchange(messages=[user_says("One\nTwo\n\nFour")]))
 
     assert ["    user   One", "           Two", "           ", "           Four"] == speech[1:]
 
 
 def test_a_turn_that_was_cut_says_so() -> None:
-    """Before its faults, which may come from it."""
     scores = (Score(name="reply", value=0.0, reason="turn 1: it said nothing"),)
 
-    assert ["    (stopped: the agent used up its steps)", "    ✗ reply: it said nothing"] == told(
+    assert ["    (stopped: the agent used up its steps)", "    ✗ reply: it said nothing"] == output(
         turn(cut=True), scores=scores
     )[2:]
 
@@ -206,7 +202,7 @@ def test_a_turn_that_was_cut_says_so() -> None:
 )
 def test_a_call_reads_like_a_call(made: ToolCall, expected: str) -> None:
     """Arguments as they were sent."""
-    assert [f"    agent  → {expected}"] == told(turn(agent_says(Reply(calls=[made]))))[2:]
+    assert [f"    agent  → {expected}"] == output(turn(agent_says(Reply(calls=[made]))))[2:]
 
 
 @pytest.mark.parametrize("arguments", [None, [1], "name", 7])
@@ -214,7 +210,7 @@ def test_a_call_whose_arguments_are_no_object_is_shown_all_the_same(arguments: A
     """The trial has failed, and this is why."""
     made = ToolCall(tool="look", arguments=arguments)
 
-    assert [f"    agent  → look({arguments!r})"] == told(turn(agent_says(Reply(calls=[made]))))[2:]
+    assert [f"    agent  → look({arguments!r})"] == output(turn(agent_says(Reply(calls=[made]))))[2:]
 
 
 @pytest.mark.parametrize(
@@ -228,13 +224,12 @@ def test_a_call_whose_arguments_are_no_object_is_shown_all_the_same(arguments: A
         ({"id": "a", "owner": None, "amount": 0, "name": ""}, "id='a', amount=0, name=''"),
     ],
 )
-def test_a_result_that_is_no_list_is_told_on_one_line(value: Json, expected: str) -> None:
+def test_result_that_is_not_a_list_is_shown_on_one_line(value: Json, expected: str) -> None:
     """What a row does not say is left out."""
     assert [f"    crm    ← {expected}"] == result_of(ToolResult(value=value))
 
 
-def test_rows_are_counted_and_told_below_each_other() -> None:
-    """With what the agent was told about them."""
+def test_rows_are_counted_and_listed() -> None:
     found = ToolResult(value=[{"id": "a", "owner": None}, {"id": "b"}], note="These are the first 2 of 9 rows.")
 
     assert ["    crm    ← 2 rows (These are the first 2 of 9 rows.)", "             id='a'", "             id='b'"] == (
@@ -256,19 +251,19 @@ def test_a_search_that_finds_half_the_crm_does_not_fill_the_terminal() -> None:
     assert "             … and 3 more" == more
 
 
-def test_rows_that_fit_are_all_told() -> None:
+def test_all_rows_are_shown_if_they_fit() -> None:
     """There is nothing more."""
     assert 1 + ROWS == len(result_of(ToolResult(value=list(range(ROWS)))))
 
 
-def test_a_refusal_is_told_with_its_kind() -> None:
+def test_refusal_is_shown_with_its_kind() -> None:
     """A note about a value has no place beside it."""
     refusal = ToolResult(error=ToolError(kind="timeout", message="This took too long."))
 
     assert ["    crm    ← timeout: This took too long."] == result_of(refusal)
 
 
-def test_results_are_told_in_the_order_of_the_calls() -> None:
+def test_results_are_shown_in_the_order_of_the_calls() -> None:
     """All calls of a reply, then all that came back."""
     both = turn(
         agent_says(Reply(text="Both.", calls=[call("a"), call("b")])),
@@ -281,7 +276,7 @@ def test_results_are_told_in_the_order_of_the_calls() -> None:
         "    agent  → b()",
         "    crm    ← 1",
         "    crm    ← 2",
-    ] == told(both)[2:]
+    ] == output(both)[2:]
 
 
 LONG = "x" * WIDTH
@@ -301,12 +296,10 @@ LONG = "x" * WIDTH
     ],
 )
 def test_what_is_long_is_shortened(exchange: Exchange, shown: str) -> None:
-    """And its length is told."""
-    assert told(exchange)[-1].endswith(f" {shown}")
+    assert output(exchange)[-1].endswith(f" {shown}")
 
 
 def test_what_fits_is_shown_whole() -> None:
-    """To the last character."""
     fits = LONG[2:]
 
     assert [f"    crm    ← '{fits}'"] == result_of(ToolResult(value=fits))
@@ -316,13 +309,12 @@ def test_words_are_shown_up_to_a_length() -> None:
     """A reply that fits on a screen is whole; a book is not."""
     speech, book = "word " * (SPEECH // 5), "word " * SPEECH
 
-    assert f"    agent  {speech}" == told(turn(agent_says(says(speech))))[-1]
-    assert f"    agent  {speech}… ({len(book)} characters)" == told(turn(agent_says(says(book))))[-1]
+    assert f"    agent  {speech}" == output(turn(agent_says(says(speech))))[-1]
+    assert f"    agent  {speech}… ({len(book)} characters)" == output(turn(agent_says(says(book))))[-1]
 
 
 def test_a_turn_that_has_no_end_is_shown_by_its_beginning_and_its_end() -> None:
-    """And what is wrong with it is always shown."""
-    lines = told(turn(agent_says(says("\n".join(map(str, range(2 * LINES)))))))
+    lines = output(turn(agent_says(says("\n".join(map(str, range(2 * LINES)))))))
 
     assert LINES + 2 == len(lines)
     assert f"    … {LINES + 1} lines left out" in lines
@@ -331,7 +323,7 @@ def test_a_turn_that_has_no_end_is_shown_by_its_beginning_and_its_end() -> None:
 
 def test_words_never_steer_the_terminal() -> None:
     """An agent may say anything; the colours are ours."""
-    assert r"    agent  \x1b[31mred\x1b[0m\x07" == told(turn(agent_says(says("\x1b[31mred\x1b[0m\x07"))))[-1]
+    assert r"    agent  \x1b[31mred\x1b[0m\x07" == output(turn(agent_says(says("\x1b[31mred\x1b[0m\x07"))))[-1]
 
 
 @pytest.mark.parametrize(

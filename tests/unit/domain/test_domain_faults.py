@@ -23,11 +23,10 @@ def test_each_line_is_a_fault_of_its_turn() -> None:
 
 
 def test_a_score_that_is_reached_has_no_faults() -> None:
-    """Whatever it says."""
     assert [] == list(faults_of([Score(name="state", value=1.0, reason="turn 1: fine")]))
 
 
-def test_a_score_without_a_reason_tells_how_far_it_is_off() -> None:
+def test_score_without_a_reason_has_a_fault_with_value_and_threshold() -> None:
     """There is always a fault where a score is not reached."""
     assert [Fault(score="state", text="0.250, below 1.000")] == list(faults_of([failed("")]))
 
@@ -41,7 +40,7 @@ def test_a_score_without_a_reason_tells_how_far_it_is_off() -> None:
         ("it said nothing", None),
     ],
 )
-def test_a_difference_is_told_apart(text: str, difference: tuple[str, str, str] | None) -> None:
+def test_difference_is_split_into_expected_and_actual(text: str, difference: tuple[str, str, str] | None) -> None:
     """A row that is missing is no difference, whatever words are in it."""
     assert difference == Fault(score="state", text=text).difference
 

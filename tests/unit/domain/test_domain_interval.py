@@ -42,14 +42,12 @@ def test_what_fails_is_the_mirror_of_what_passes() -> None:
 
 
 def test_deviations_are_those_of_the_normal_distribution() -> None:
-    """Also at the level that is known by heart."""
     levels = (0.5, 0.9, 0.95, 0.99)
 
     assert pytest.approx([norm.ppf((1 + level) / 2) for level in levels]) == list(map(deviations_of, levels))
 
 
 def test_cases_that_are_tried_once_are_as_many_as_they_are() -> None:
-    """Then the interval is Wilson's own."""
     parts = [(1.0, 1.0)] * 7 + [(0.0, 1.0)] * 3
 
     assert 10 == Clusters.of(parts).effective
@@ -72,7 +70,6 @@ def test_turns_that_go_wrong_for_themselves_count_each() -> None:
 
 @pytest.mark.parametrize("parts", [[(3.0, 3.0), (5.0, 5.0)], [(0.0, 4.0)], [(2.0, 4.0)], [(2.0, 4.0), (3.0, 6.0)]])
 def test_where_nothing_differs_units_count(parts: list[tuple[float, float]]) -> None:
-    """Perfect, hopeless, alone or all alike: nobody knows how turns depend on each other."""
     assert Clusters.of(parts).equal_units == Clusters.of(parts).effective
 
 

@@ -44,7 +44,6 @@ def test_a_lesson_is_read_as_it_was_written() -> None:
 
 
 def test_a_playbook_is_read_as_it_was_written() -> None:
-    """With how its entries have done."""
     book = playbook(entry(), student_notes="Look.").after(lesson(uses={"p1.1": EntryUse(hits=1)}, reward=reward(0.5)))
 
     assert book == Playbook.from_dict(book.to_dict())
@@ -55,7 +54,6 @@ def test_a_playbook_is_read_as_it_was_written() -> None:
     [("ADD it!", True), ("Please add-on", True), ("address", False), ("", False), ("set up a new one", True)],
 )
 def test_a_cue_is_heard_as_whole_words(utterance: str, *, fires: bool) -> None:
-    """Whatever their case, and what is between them."""
     assert fires is entry(cue=("add", "set-up a NEW")).fires(utterance)
 
 
@@ -95,5 +93,4 @@ def test_an_entry_is_held_against_what_it_was_played_without() -> None:
 
 @pytest.mark.parametrize("changes", [{"held_out": True}, {"learning": "frozen"}, {"learning": "off"}], ids=str)
 def test_what_is_only_measured_changes_nothing(changes: dict[str, Any]) -> None:
-    """Not even a count."""
     assert playbook(entry()) == playbook(entry()).after(replace(FULL, **changes))

@@ -34,12 +34,10 @@ def test_it_is_the_share_of_all_draws_in_which_one_solves(solved: int, wrong: in
     ],
 )
 def test_known_values(samples: int, solved: int, k: int, expected: float) -> None:
-    """Also of samples by the thousand, where factorials overflow."""
     assert pytest.approx(expected) == pass_at(samples, solved, k)
 
 
 def test_the_mean_is_over_problems() -> None:
-    """Each counts once, however many samples it has."""
     assert 0.5 == mean_pass(((1, 1, 1), (2, 1, 1), (10, 0, 1)), 1)
 
 

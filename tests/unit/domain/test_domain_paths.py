@@ -9,7 +9,6 @@ from pytest_crmeval.domain.paths import place, slug
 
 @pytest.mark.parametrize("name", ["crm", "gpt-4.1", "contact-complex-0001", "quote_2", "a", "x.y", "claude+tools"])
 def test_a_name_that_is_safe_stays_as_it_is(name: str) -> None:
-    """On every file system."""
     assert name == slug(name)
 
 
@@ -33,7 +32,6 @@ def test_a_name_that_is_safe_stays_as_it_is(name: str) -> None:
     ],
 )
 def test_a_name_that_is_not_is_made_so(name: str, expected: str) -> None:
-    """What can be read of it stays, and a digest tells it from others."""
     made = slug(name)
 
     assert made.startswith(expected)
@@ -55,11 +53,9 @@ def test_different_names_have_different_files() -> None:
 
 
 def test_a_case_has_its_place() -> None:
-    """Below its suite and its subject."""
     assert PurePath("crm/gpt-4.1/quote-0001") == place("crm", "gpt-4.1", "quote-0001")
 
 
 @pytest.mark.parametrize("case", ["quote.judge", "quote.2"])
 def test_the_place_of_a_case_is_not_that_of_its_judge_or_of_its_second_trial(case: str) -> None:
-    """Which are told by what comes after the name."""
     assert place("crm", "oracle", case).name.startswith(f"{case}~")

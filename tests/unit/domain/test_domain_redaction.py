@@ -38,7 +38,6 @@ def base64_of(text: str) -> str:
     ],
 )
 def test_a_known_secret_is_found_in_every_form(spelled: Callable[[str], str]) -> None:
-    """And nothing of it is left."""
     text = spelled(CANARY)
 
     clean = Redactor([CANARY]).text(f"before {text} after")
@@ -50,7 +49,6 @@ def test_a_known_secret_is_found_in_every_form(spelled: Callable[[str], str]) ->
 
 
 def test_the_longest_secret_goes_first() -> None:
-    """Or the rest of it would be seen."""
     assert "[redacted]" == Redactor(["secret1", "secret1-and-more"]).text("secret1-and-more")
 
 
@@ -95,7 +93,6 @@ def test_a_short_secret_is_left_alone(secret: str) -> None:
     ],
 )
 def test_what_looks_like_a_key_is_taken_out(text: str, clean: str) -> None:
-    """Whoever's it is; and what is clean stays as it is."""
     assert clean == NOBODY.text(text)
     assert clean == NOBODY.text(clean)
 
@@ -162,7 +159,6 @@ def test_private_key_without_an_end_is_recognised(before: str) -> None:
 
 
 def test_text_with_many_key_prefixes_is_redacted_in_linear_time() -> None:
-    """With quadratic backtracking this test would time out."""
     text = "-----BEGIN PRIVATE KEY-----\n" * 20_000
 
     assert "PRIVATE" not in NOBODY.text(text)
@@ -211,7 +207,6 @@ def test_text_with_many_key_prefixes_is_redacted_in_linear_time() -> None:
     ],
 )
 def test_ordinary_text_is_left_alone(text: str) -> None:
-    """The same object, so that nobody copies it."""
     assert text is NOBODY.text(text)
 
 
@@ -262,7 +257,6 @@ def test_who_is_careful_finds_what_can_be_nothing_else(kept: str, secret: str, r
 
 
 def test_json_without_a_secret_is_itself() -> None:
-    """Nobody walks through it."""
     value: Json = {"rows": [{"name": "Zoë", "rate": 0.5}], "note": None}
 
     assert value is Redactor([CANARY]).json(value)
@@ -278,7 +272,6 @@ def test_secrets_are_taken_out_of_json_at_any_depth() -> None:
 
 
 def test_a_field_that_says_that_it_is_a_key_is_one() -> None:
-    """However its value looks."""
     value: Json = {"api_key": "xyz", "Authorization": "Bearer xyz", "name": "Ada"}
 
     assert {"api_key": "[redacted]", "Authorization": "[redacted]", "name": "Ada"} == NOBODY.json(value)
@@ -360,7 +353,6 @@ def test_what_is_too_deep_to_be_looked_into_is_taken_out() -> None:
     ],
 )
 def test_secrets_of_an_environment_are_known_by_their_names(name: str, value: str, secrets: list[str]) -> None:
-    """And those in addresses by their place."""
     assert secrets == secrets_in({name: value, "PATH": "/usr/bin"})
 
 
@@ -408,10 +400,8 @@ def test_what_is_too_short_is_no_secret(name: str, value: str) -> None:
 
 @pytest.mark.parametrize("value", ["http://[broken", "host=db user=ada", "no address", "https://host/path"])
 def test_an_address_without_a_password_has_no_secret(value: str) -> None:
-    """Whatever it is."""
     assert [] == secrets_in({"BASE_URL": value})
 
 
 def test_a_secret_is_known_once() -> None:
-    """Under however many names."""
     assert ["sk-canary-1a2b3c4d"] == secrets_in({"A_KEY": "sk-canary-1a2b3c4d", "B_TOKEN": "sk-canary-1a2b3c4d"})

@@ -56,7 +56,6 @@ def test_text_without_thoughts_is_left_as_it_is(text: str) -> None:
 
 
 def test_an_agent_is_not_shown_its_thoughts() -> None:
-    """Only the transcript has them."""
     message = agent_says(Reply(text="<think>b</think>c", thoughts="a"))
 
     assert ("a\n\nb", "c") == (message.thoughts, message.text)

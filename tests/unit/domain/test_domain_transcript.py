@@ -30,13 +30,12 @@ CUT_IN_MID_SENTENCE = Exchange(messages=[ASKED, LOOKED])
 UNPLAYED = Exchange(messages=[])
 
 
-def test_each_call_is_told_with_what_came_back() -> None:
+def test_each_call_has_its_result() -> None:
     """Several calls of one reply in their order, then those of the next reply."""
     assert [(SEARCH, FOUND), (FIRST_TRY, REFUSED), (SECOND_TRY, MADE)] == BUSY.calls
 
 
 def test_calls_can_be_asked_for_again() -> None:
-    """Every scorer does."""
     assert BUSY.calls == BUSY.calls != []
 
 

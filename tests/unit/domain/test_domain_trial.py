@@ -59,7 +59,6 @@ def test_an_errored_trial_has_a_reason_and_no_score() -> None:
 
 
 def test_an_invalid_trial_has_a_reason_and_no_score() -> None:
-    """The case is broken: nobody has failed it, and it took nobody's time."""
     labels = Labels(tags=("create",))
 
     invalid = Trial.invalid(planned(), "turn 1: nobody tells the e-mail address", labels)
@@ -110,7 +109,6 @@ def test_the_transcript_stays_at_home() -> None:
 
 
 def test_whether_there_are_colours_stays_at_home() -> None:
-    """A trial is the same, whoever looks at it."""
     assert WRONG == replace(WRONG, colored=True, transcript=Transcript())
     assert "colored" not in WRONG.to_dict()
 
@@ -135,7 +133,6 @@ def test_a_turn_passes_when_calls_and_reply_are_right(
 
 
 def test_seconds_are_rounded_to_what_can_be_measured() -> None:
-    """Nobody reads nanoseconds."""
     assert 1.234568 == WRONG.to_dict()["seconds"]
 
 
@@ -157,12 +154,11 @@ def test_seconds_are_rounded_to_what_can_be_measured() -> None:
     ],
 )
 def test_junk_is_not_a_trial(junk: dict[str, Any]) -> None:
-    """Whoever reads a journal catches these three."""
     with pytest.raises((KeyError, TypeError, ValueError)):
         Trial.from_dict(junk)
 
 
-def test_an_explanation_tells_what_went_wrong_and_where(snapshot: SnapshotAssertion) -> None:
+def test_explanation_shows_each_fault_at_its_turn(snapshot: SnapshotAssertion) -> None:
     """Verdict and scores, then the dialogue with its faults, then those of the whole."""
     assert snapshot == WRONG.explain()
 
@@ -181,7 +177,6 @@ def test_a_folded_explanation_has_one_line_for_a_turn_that_passed() -> None:
 
 
 def test_an_errored_trial_explains_what_broke(snapshot: SnapshotAssertion) -> None:
-    """With the reason that will be in the report."""
     assert snapshot == trial(verdict=Verdict.ERRORED).explain()
 
 

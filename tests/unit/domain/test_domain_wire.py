@@ -34,7 +34,6 @@ def nested(depth: int) -> Json:
     ],
 )
 def test_a_message_is_read_as_it_was_written(message: Message) -> None:
-    """Through bytes."""
     assert message == read_message(decoded(encoded(written(message))))
 
 
@@ -55,7 +54,6 @@ def test_what_a_message_does_not_have_is_left_out() -> None:
     ],
 )
 def test_what_is_no_message_is_refused(record: dict[str, Any]) -> None:
-    """Whoever reads the file tells where."""
     with pytest.raises((KeyError, TypeError, ValueError)):
         read_message(record)
 
@@ -65,7 +63,6 @@ def test_what_is_no_message_is_refused(record: dict[str, Any]) -> None:
     ["half \ud83d", "\\\ud83d", "\ud83d and \ude00", float("inf"), [{"at": float("-inf")}], "\x00\r\n\u2028", 10**400],
 )
 def test_odd_values_come_back(value: Json) -> None:
-    """On one line."""
     line = encoded(value)
 
     assert value == decoded(line)
@@ -91,7 +88,6 @@ def test_two_halves_of_a_surrogate_pair_are_one_character() -> None:
 
 
 def test_a_mapping_of_any_kind_is_an_object() -> None:
-    """Not its description."""
     assert b'{"a": {"b": 1}}' == encoded({"a": MappingProxyType({"b": 1})})
 
 
@@ -120,6 +116,5 @@ def test_what_is_too_deep_is_left_out(depth: int) -> None:
 
 
 def test_a_line_that_is_nested_too_deeply_is_no_json() -> None:
-    """Somebody else's."""
     with pytest.raises(ValueError, match="nested too deeply"):
         decoded("[" * 100_000)

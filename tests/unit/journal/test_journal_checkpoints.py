@@ -70,7 +70,6 @@ def test_every_line_is_counted_once_and_comes_back_from_json(outcome: FileOutcom
 
 @given(outcomes(), outcomes())
 def test_files_add_up(one: FileOutcome, other: FileOutcome) -> None:
-    """Whatever is counted."""
     both = together([one, other])
 
     assert (one.lines + other.lines, one.solved + other.solved) == (both.lines, both.solved)
@@ -80,7 +79,6 @@ def test_files_add_up(one: FileOutcome, other: FileOutcome) -> None:
 
 
 def test_with_one_sample_of_each_problem_pass_at_1_is_solved_among_judged() -> None:
-    """And its interval is Wilson's."""
     figures = whole(*[(1, 1)] * 82, *[(1, 0)] * 82)
 
     assert {1: PassAt(value=0.5, problems=164)} == figures.pass_at
@@ -119,7 +117,6 @@ def test_nothing_that_was_judged_is_no_zero() -> None:
 
 
 def test_the_best_is_the_earliest_of_the_highest_that_was_judged_to_its_end() -> None:
-    """By step, not by name."""
     figures = {
         "checkpoint-100": whole((1, 1), (1, 0), step=100),
         "checkpoint-20": whole((1, 1), (1, 0), step=20),
@@ -135,7 +132,6 @@ def test_the_best_is_the_earliest_of_the_highest_that_was_judged_to_its_end() ->
 
 
 def test_a_checkpoint_of_whose_files_one_is_lost_is_not_the_best() -> None:
-    """Nobody knows what is in it; one that has lost all is a checkpoint nevertheless, at its step."""
     half = with_lost(whole((1, 1), step=30), "checkpoint-30", 1)
     gone = with_lost(None, "run-a/checkpoint-20-sft", 2)
 
@@ -147,7 +143,7 @@ def test_a_checkpoint_of_whose_files_one_is_lost_is_not_the_best() -> None:
     assert with_lost(None, "oracle", 0) is None
 
 
-def test_ratings_are_told_in_steps_of_400() -> None:
+def test_ratings_are_grouped_in_steps_of_400() -> None:
     """In the order of numbers; what has none comes last."""
     labels = [rating_group(rating) for rating in (800, 1199, 1200, 3500, None)]
 

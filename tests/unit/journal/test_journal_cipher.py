@@ -26,6 +26,5 @@ def test_it_is_the_published_cipher() -> None:
 
 @pytest.mark.parametrize("text", ["no base64!", encrypted("äöü" * 20, "another canary")])
 def test_what_is_not_encrypted_so_is_refused(text: str) -> None:
-    """No base64, or another canary."""
     with pytest.raises(ValueError, match=r"."):
         decrypted(text, "canary")

@@ -14,7 +14,6 @@ from tests.kept_runs import keep
 
 @pytest.mark.parametrize("file", ["mine.json", "mine/trials.jsonl"])
 def test_the_subjects_of_a_case_add_up(tmp_path: Path, file: str) -> None:
-    """In a report and in a journal alike; what errored or was replayed tells nothing."""
     replayed = replace(trial(planned("three"), seconds=9.0), bill=Bill(replayed=True))
     errored = trial(planned("four"), Verdict.ERRORED, seconds=9.0)
     trials = [
@@ -38,7 +37,6 @@ def test_the_last_trial_of_a_case_counts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"trials": [1]}', '{"trials": [{"key": "k"}]}'])
 def test_invalid_report_is_refused(tmp_path: Path, content: str) -> None:
-    """With its name."""
     path = tmp_path / "odd.json"
     path.write_text(content)
 
@@ -46,8 +44,7 @@ def test_invalid_report_is_refused(tmp_path: Path, content: str) -> None:
         read_durations(path)
 
 
-def test_a_case_that_nobody_has_played_weighs_what_its_turns_usually_do() -> None:
-    """In whole milliseconds."""
+def test_case_without_a_duration_is_estimated_from_its_turns() -> None:
     weights = weights_of("crm", {"one": 2, "new": 3}, {("crm", "one"): 5.0, ("other", "new"): 99.0})
 
     assert {"one": 5000.0, "new": 7500.0} == weights

@@ -42,7 +42,6 @@ def test_a_figure_that_was_written_can_be_read(figure: Figure) -> None:
 
 
 def test_what_is_not_known_of_a_figure_is_absent() -> None:
-    """As its interval."""
     assert {"value": 3.0} == BARE.to_dict()
     assert (None, None) == (BARE.low, BARE.high)
     assert (0.397, 0.892) == SURE.interval
@@ -68,7 +67,6 @@ def test_a_settled_ruling_says_so() -> None:
 
 
 def test_a_report_keeps_its_rulings(tmp_path: Path) -> None:
-    """Whoever loads it need not judge again."""
     report = reports.build({"id": "mine", "started": "now"}, {"one": trial("one")}, [])
     reports.save(replace(report, rulings=(RULING,)), tmp_path / "mine.json")
 
@@ -147,7 +145,6 @@ def test_whether_anybody_could_have_asked_for_an_agent(parts: list[JsonObject], 
 
 
 def test_reasons_of_invalid_cases_are_not_failures() -> None:
-    """They are told apart, and in no count of reasons."""
     report = reports.build({"id": "mine", "started": "now"}, {"one": trial("one", Verdict.INVALID)}, [])
 
     assert () == report.standings[0].reasons

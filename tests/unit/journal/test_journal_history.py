@@ -61,7 +61,6 @@ def test_a_replayed_trial_took_no_time(tmp_path: Path) -> None:
 
 
 def test_what_a_judge_took_is_remembered_apart(tmp_path: Path) -> None:
-    """Unless it was cached: then nobody was asked."""
     judgement = Judgement(grades=(Grade(reason="fine"),), bill=Bill(usage=USAGE, cost=1.0))
     cached = replace(judgement, bill=None, cached=True)
     run(tmp_path, "mine", replace(asked("one"), judgement=judgement), replace(asked("two"), judgement=cached))
@@ -79,7 +78,6 @@ def test_the_judge_of_an_agent_that_asks_no_model_is_remembered(tmp_path: Path) 
 
 
 def test_what_was_not_played_to_its_end_says_nothing(tmp_path: Path) -> None:
-    """Neither does who asks no model."""
     run(tmp_path, "mine", asked("one", Verdict.ERRORED), trial("two"), asked("three", Verdict.FAILED))
 
     assert ["three"] == cases(history(tmp_path))
@@ -119,7 +117,7 @@ def test_the_newest_come_first(tmp_path: Path) -> None:
     assert ["three", "two", "one"] == cases(history(tmp_path))
 
 
-def test_nobody_looks_further_back_than_needed(tmp_path: Path) -> None:
+def test_no_more_journals_are_read_than_needed(tmp_path: Path) -> None:
     """When every wanted case is known, with its content and its agent."""
     run(tmp_path, "old", asked("one"), age=200)
     run(tmp_path, "new", asked("one"), asked("two"), age=100)
@@ -129,8 +127,7 @@ def test_nobody_looks_further_back_than_needed(tmp_path: Path) -> None:
     assert ["two", "one", "one"] == cases(history(tmp_path, [other]))
 
 
-def test_after_a_replay_somebody_looks_back_for_the_time(tmp_path: Path) -> None:
-    """A cassette tells how many tokens a case takes, and not how long."""
+def test_time_of_a_replayed_case_comes_from_an_earlier_run(tmp_path: Path) -> None:
     run(tmp_path, "older", asked("one"), age=300)
     run(tmp_path, "live", asked("one"), age=200)
     run(tmp_path, "replayed", replace(asked("one"), bill=Bill(usage=USAGE, cost=0.5, replayed=True)), age=100)
@@ -139,7 +136,6 @@ def test_after_a_replay_somebody_looks_back_for_the_time(tmp_path: Path) -> None
 
 
 def test_no_more_is_read_than_can_be_read_quickly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In number and in size."""
     for age in range(10):
         run(tmp_path, f"run-{age}", asked(f"case-{age}"), age=age)
     size = (tmp_path / "run-0" / "trials.jsonl").stat().st_size

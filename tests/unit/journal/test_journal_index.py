@@ -55,7 +55,7 @@ def counts(tasks: Sequence[Task]) -> dict[str, object]:
     return {name: getattr(task, name) for name in COUNTED}
 
 
-def test_the_journal_tells_how_far_a_run_is(tmp_path: Path) -> None:
+def test_progress_of_a_run_is_read_from_its_journal(tmp_path: Path) -> None:
     """By suite and subject; what is not played counts."""
     journalled(tmp_path)
 
@@ -71,7 +71,6 @@ def test_one_unknown_price_makes_a_cost_unknown(tmp_path: Path) -> None:
 
 
 def test_what_is_being_repeated_is_not_done(tmp_path: Path) -> None:
-    """As ``crmeval status`` tells it."""
     journalled(tmp_path, [trial("one", Verdict.ERRORED), trial("two")])
     journal = JournalWriter.open(tmp_path / "trials.jsonl")
     journal.part({"started": STARTED}, [CASES[0], CASES[2]])
@@ -82,7 +81,6 @@ def test_what_is_being_repeated_is_not_done(tmp_path: Path) -> None:
 
 
 def test_a_half_written_last_line_did_not_happen(tmp_path: Path) -> None:
-    """Somebody is writing it, or was killed while he did."""
     journalled(tmp_path)
     with (tmp_path / "trials.jsonl").open("ab") as file:
         file.write(b'{"trial": {"key"')
@@ -104,7 +102,6 @@ def test_a_run_that_was_not_submitted_is_known_by_its_report(tmp_path: Path, *, 
 
 
 def test_a_report_without_its_folder_is_a_run(tmp_path: Path) -> None:
-    """Somebody has thrown the journal away; ``latest.json`` is none of its own."""
     reported(tmp_path / "mine")
 
     assert ["mine"] == [run.id for run in runs_in(tmp_path)]
@@ -204,7 +201,6 @@ def test_what_is_listed_is_found(tmp_path: Path) -> None:
 
 
 def test_a_run_that_has_written_nothing_yet_is_found(tmp_path: Path) -> None:
-    """By its lock."""
     (tmp_path / "mine").mkdir()
     lock = Lock.take(tmp_path / "mine")
 
@@ -234,7 +230,7 @@ def test_the_report_is_read_to_where_its_trials_begin(tmp_path: Path) -> None:
 
 
 def begun(reports: Path, run: str, file: str, at: float) -> None:
-    """Leave a run behind that somebody began with then."""
+    """Create a run that was started at the given time."""
     folder = reports / run
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "trials.jsonl").touch()
@@ -254,13 +250,13 @@ def test_the_latest_run_is_the_one_that_was_begun_last(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("asked", "shown"),
     [
         ("nihgtly", "there is no run 'nihgtly' in {}; did you mean nightly?"),
         ("xyz", "there is no run 'xyz' in {}; latest runs: smoke, nightly"),
     ],
 )
-def test_a_run_that_is_not_there(tmp_path: Path, asked: str, told: str) -> None:
+def test_a_run_that_is_not_there(tmp_path: Path, asked: str, shown: str) -> None:
     """The nearest are named, or the newest."""
     begun(tmp_path, "nightly", "lock", 100.0)
     begun(tmp_path, "smoke", "lock", 200.0)
@@ -268,7 +264,7 @@ def test_a_run_that_is_not_there(tmp_path: Path, asked: str, told: str) -> None:
     with pytest.raises(NoSuchRunError) as refused:
         folder_of(tmp_path, asked)
 
-    assert told.format(tmp_path) == str(refused.value)
+    assert shown.format(tmp_path) == str(refused.value)
 
 
 def test_no_run_at_all(tmp_path: Path) -> None:

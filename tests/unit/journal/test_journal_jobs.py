@@ -64,7 +64,6 @@ def test_a_job_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_programs_read_counts_and_status(tmp_path: Path) -> None:
-    """Also what follows from the others."""
     write_job(tmp_path, JOB)
 
     task = json.loads((tmp_path / "job.json").read_text(encoding="utf-8"))["tasks"][0]
@@ -85,7 +84,6 @@ def test_programs_read_counts_and_status(tmp_path: Path) -> None:
     ],
 )
 def test_task_of_an_ended_run_is_not_running(task: Task, state: State, status: str) -> None:
-    """Only a running run has running tasks."""
     assert status == task.status(state)
     assert status == task.in_run(state)["status"]
 
@@ -96,7 +94,6 @@ def test_task_without_samples_from_an_older_version_is_read() -> None:
 
 
 def test_errored_and_invalid_cases_are_not_in_the_pass_rate() -> None:
-    """As in the report."""
     assert 0.75 == TASK.pass_rate
     assert Task(suite="crm", subject="oracle", total=1, errored=1).pass_rate is None
 
@@ -128,7 +125,6 @@ def test_the_lock_says_whether_a_job_runs(tmp_path: Path, written: State, *, hel
     "text", ["", "{", "[]", "null", '{"schema": "crmeval.job/2"}', '{"schema": "crmeval.job/1", "id": "x"}']
 )
 def test_invalid_job_is_refused_with_its_path(tmp_path: Path, text: str) -> None:
-    """And with what to do."""
     (tmp_path / "job.json").write_text(text, encoding="utf-8")
 
     with pytest.raises(JobError, match=r"job\.json: not a job \(crmeval\.job/1\): .*; move it away"):
@@ -146,11 +142,11 @@ def test_a_full_disk_leaves_the_job_as_it_was(tmp_path: Path) -> None:
     """Whole, and without half of another one beside it."""
     write_job(tmp_path, JOB)
 
-    told = subprocess.run(
+    shown = subprocess.run(
         [sys.executable, "-c", NO_ROOM, str(tmp_path)], capture_output=True, text=True, check=True
     ).stdout
 
-    assert "File too large\n" == told
+    assert "File too large\n" == shown
     assert JOB.id == read_job(tmp_path).id
     assert read_job(tmp_path).exit_status is None
     assert ["job.json"] == [path.name for path in tmp_path.iterdir()]

@@ -55,7 +55,6 @@ def test_run_that_was_not_started_has_no_process(tmp_path: Path) -> None:
 
 
 def test_second_process_learns_which_process_has_the_lock(tmp_path: Path) -> None:
-    """In a line, with what to do."""
     with another_process(tmp_path) as process, pytest.raises(LockedError) as caught:
         Lock.take(tmp_path)
 
@@ -97,7 +96,6 @@ def test_looking_at_a_lock_does_not_block_others(tmp_path: Path, monkeypatch: py
 
 
 def test_it_is_handed_over_to_another_program(tmp_path: Path) -> None:
-    """Which holds it when we have let it go, and is told once; there is no moment in which nobody has it."""
     lock = Lock.take(tmp_path)
     environment = {**os.environ, **lock.environment(tmp_path)}
     heir = subprocess.Popen(
@@ -124,17 +122,15 @@ def test_it_is_handed_over_to_another_program(tmp_path: Path) -> None:
     assert not is_held(tmp_path)
 
 
-@pytest.mark.parametrize("told", ["", "7", "x y", "999 {}", "0 {}"])
-def test_invalid_lock_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: str) -> None:
-    """A variable that somebody else has set, or a file that is not open."""
+@pytest.mark.parametrize("shown", ["", "7", "x y", "999 {}", "0 {}"])
+def test_invalid_lock_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shown: str) -> None:
     (tmp_path / "lock").touch()
-    monkeypatch.setenv(locks.HANDED, told.format(tmp_path))
+    monkeypatch.setenv(locks.HANDED, shown.format(tmp_path))
 
     assert Lock.handed_over() is None
 
 
 def test_a_process_of_another_boot_is_not_taken_for_its_number() -> None:
-    """After a reboot, 4711 is somebody else."""
     me = Holder.of(os.getpid())
 
     assert me.is_here
@@ -144,7 +140,6 @@ def test_a_process_of_another_boot_is_not_taken_for_its_number() -> None:
 
 
 def test_a_dead_process_was_never_born() -> None:
-    """Also one that nobody has waited for."""
     with subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.read()

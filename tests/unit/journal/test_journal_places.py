@@ -1,4 +1,4 @@
-"""Where a run is that somebody names."""
+"""The location of a run that is given by id or path."""
 
 from pathlib import Path
 
@@ -33,7 +33,6 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_a_run_is_found(reports: Path, given: str, found: str) -> None:
-    """By its id, or by a path."""
     assert (reports / found).resolve() == place_of(given, reports).resolve()
 
 
@@ -49,7 +48,6 @@ def test_a_run_is_found(reports: Path, given: str, found: str) -> None:
     ],
 )
 def test_invalid_run_is_refused(reports: Path, given: str, why: str) -> None:
-    """With what to name."""
     with pytest.raises(NoRunError) as error:
         place_of(given, reports)
 

@@ -46,7 +46,6 @@ def only(tally: ProgressCounter, now: float = 110.0) -> Progress:
 
 
 def test_checkpoints_are_listed_by_their_steps() -> None:
-    """However their folders are called."""
     names = ("step_100", "checkpoint-9", "global_step20")
     tally = ProgressCounter()
     tally.begin({name: ("checkpoints", name) for name in names})
@@ -55,7 +54,6 @@ def test_checkpoints_are_listed_by_their_steps() -> None:
 
 
 def test_every_verdict_is_counted_apart() -> None:
-    """And all of them are done."""
     verdicts = [Verdict.PASSED, Verdict.PASSED, Verdict.FAILED, Verdict.ERRORED, Verdict.INVALID]
     keys = [f"case {number}" for number in range(7)]
 
@@ -88,14 +86,12 @@ def test_repeats_of_a_case_count_as_one_unit() -> None:
 
 
 def test_a_rate_of_nothing_is_not_zero() -> None:
-    """Nor has it an interval."""
     row = only(tallied())
 
     assert (None, None) == (row.pass_rate, row.interval)
 
 
 def test_a_case_that_is_tried_again_counts_once() -> None:
-    """As it went the last time."""
     row = only(tallied(outcome("one", Verdict.ERRORED), outcome("one")))
 
     assert (1, 0) == (row.passed, row.errored)
@@ -111,7 +107,6 @@ def test_what_the_next_part_plans_has_still_to_be_done() -> None:
 
 
 def test_each_subject_in_each_suite_has_a_row() -> None:
-    """In the order of their names."""
     tally = ProgressCounter()
     tally.begin({"a": ("crm", "oracle"), "b": ("crm", "mute"), "c": ("browse", "oracle")})
 
@@ -129,7 +124,6 @@ def test_tokens_and_money_add_up() -> None:
 
 
 def test_what_was_repeated_has_been_spent_all_the_same() -> None:
-    """The row tells of the trials that count, the run of what was paid; its judge was, too."""
     tried = outcome("one", bill=paid(0.1), judge=paid(0.02))
     tally = tallied(tried, tried)
 
@@ -138,7 +132,6 @@ def test_what_was_repeated_has_been_spent_all_the_same() -> None:
 
 
 def test_an_unknown_price_is_not_zero() -> None:
-    """Not for the row, and not for the run."""
     tally = tallied(outcome("one", bill=paid(None)), outcome("two", bill=paid(0.1)))
 
     assert (None, 1) == (only(tally).cost, tally.unpriced)
@@ -152,7 +145,6 @@ def test_what_was_replayed_is_not_paid_again() -> None:
 
 
 def test_in_flight_is_what_is_played_and_not_done() -> None:
-    """Of cases that nobody has planned, nobody wants to know."""
     tally = tallied(outcome("one"))
 
     in_flight = tally.missing(["one", "two", "stranger"])
@@ -175,7 +167,6 @@ def test_all_together_is_the_sum() -> None:
 
 @pytest.mark.parametrize("judged", [False, True])
 def test_an_outcome_is_read_from_what_a_trial_is_written_as(judged: bool) -> None:  # noqa: FBT001 (a parameter)
-    """And from nothing else of it."""
     played = replace(trial(planned("one", subject="gpt-4.1"), seconds=2.5), bill=paid(0.1))
     record = json.loads(json.dumps(played.to_dict()))
     if judged:
@@ -185,10 +176,10 @@ def test_an_outcome_is_read_from_what_a_trial_is_written_as(judged: bool) -> Non
 
     judge = paid(0.2) if judged else None
     key = played.planned.key
-    told = CountedTrial(
+    shown = CountedTrial(
         key=key, group=MODEL, verdict="passed", seconds=2.5, bill=paid(0.1), judge=judge, unit=played.unit
     )
-    assert told == found
+    assert shown == found
 
 
 def test_the_document_of_a_row(snapshot: SnapshotAssertion) -> None:
@@ -207,12 +198,10 @@ def paced(*times: float, seconds: float = 0.0) -> Pace:
 
 
 def test_pace_is_unknown_before_the_first_trial_ends() -> None:
-    """Nor when the end will be."""
     assert (None, None) == (paced().per_second(10.0), paced().eta(5, 10.0))
 
 
 def test_nothing_left_takes_no_time() -> None:
-    """Whatever the pace."""
     assert 0.0 == paced().eta(0, 10.0)
 
 
@@ -222,7 +211,6 @@ def test_a_pace_counts_from_when_the_first_began() -> None:
 
 
 def test_what_is_over_at_once_has_no_pace() -> None:
-    """Hundreds of thousands in a minute tell nobody anything."""
     pace = paced(10.0, 10.001, 10.002)
 
     assert (None, None) == (pace.per_second(10.9), pace.eta(5, 10.9))
@@ -245,7 +233,6 @@ def test_few_and_slow_trials_have_a_pace_too() -> None:
 
 
 def test_a_pace_falls_while_nothing_comes() -> None:
-    """Nobody knows what it waits for."""
     pace = paced(*range(10, 20), seconds=1.0)
 
     assert 1.0 == pace.per_second(19.0)
@@ -253,7 +240,6 @@ def test_a_pace_falls_while_nothing_comes() -> None:
 
 
 def test_what_is_missing_comes_at_the_same_pace() -> None:
-    """As long as anything comes."""
     assert pytest.approx(60.0) == paced(*range(1, 61), seconds=1.0).eta(60, 60.0)
 
 

@@ -42,7 +42,6 @@ def done(follower: Follower) -> tuple[int, int]:
 
 
 def test_a_journal_is_followed_while_it_is_written(path: Path) -> None:
-    """By another process, which notices nothing."""
     follower = Follower(path)
     with journal(path) as writing:
         found = [done(follower)]
@@ -63,7 +62,6 @@ def test_a_journal_that_is_not_there_yet_is_empty(path: Path) -> None:
 
 
 def test_nothing_is_read_twice(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However often somebody looks."""
     parsed: list[bytes] = []
     decode = reader.decoded_line
 
@@ -83,7 +81,6 @@ def test_nothing_is_read_twice(path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_torn_line_is_left_for_the_next_time(path: Path) -> None:
-    """Somebody is in the middle of it, or the disk is full."""
     with journal(path) as writing:
         writing.trial(trial("one"))
     whole = path.read_bytes()
@@ -110,7 +107,6 @@ def test_journal_that_shrank_is_read_again(path: Path) -> None:
 
 
 def test_journal_that_was_replaced_is_read_again(path: Path) -> None:
-    """Also by a longer one."""
     with journal(path) as writing:
         writing.trial(trial("one", Verdict.FAILED))
     follower = Follower(path)
@@ -125,8 +121,7 @@ def test_journal_that_was_replaced_is_read_again(path: Path) -> None:
     assert 0 == follower.read().tally.whole(0.0).failed
 
 
-def test_a_journal_that_is_gone_tells_nothing(path: Path) -> None:
-    """Nor does what was read of it before."""
+def test_missing_journal_has_no_news(path: Path) -> None:
     with journal(path):
         follower = Follower(path)
         follower.read()
@@ -160,7 +155,6 @@ def test_what_is_in_no_trial_was_spent_too(path: Path) -> None:
 
 
 def test_a_journal_from_before_times_were_kept_can_be_read(path: Path) -> None:
-    """Nobody knows how fast it went."""
     with journal(path):
         pass
     with path.open("a") as file:
@@ -173,7 +167,6 @@ def test_a_journal_from_before_times_were_kept_can_be_read(path: Path) -> None:
 
 @pytest.mark.parametrize("line", ["nonsense", "[]", '{"trial": {}}', '{"part": {}}', '{"part": {"shard": {}}}', "7"])
 def test_invalid_line_of_a_journal_is_reported_with_its_place(path: Path, line: str) -> None:
-    """Which file, which line, what to do."""
     with journal(path):
         pass
     with path.open("a") as file:
@@ -185,7 +178,6 @@ def test_invalid_line_of_a_journal_is_reported_with_its_place(path: Path, line: 
 
 @pytest.mark.parametrize("at", ["Infinity", "-Infinity", "NaN"])
 def test_a_trial_of_no_time_is_no_line_of_a_journal(path: Path, at: str) -> None:
-    """Nobody could say how long ago it was."""
     with journal(path) as writing:
         writing.trial(trial("one"))
     path.write_text(re.sub(r'"at": ?[0-9.]+', f'"at": {at}', path.read_text()))
@@ -195,7 +187,6 @@ def test_a_trial_of_no_time_is_no_line_of_a_journal(path: Path, at: str) -> None
 
 
 def test_unreadable_journal_is_reported(path: Path) -> None:
-    """With the reason of the system."""
     path.mkdir(parents=True)
 
     with pytest.raises(JournalError, match="Is a directory"):

@@ -21,7 +21,6 @@ def test_a_shard_is_read_as_it_is_shown() -> None:
 
 @pytest.mark.parametrize("text", ["", "2", "0/4", "5/4", "-1/4", "a/b", "2/4/6", " 2/4", "2/4\n", "٢/٤", "1/10000"])
 def test_invalid_shard_is_refused(text: str) -> None:
-    """With the syntax and an example."""
     with pytest.raises(ShardSyntaxError, match="must be I/N, the I-th of N parts, for example 1/4"):
         Shard.parse(text)
 
@@ -44,11 +43,10 @@ def test_every_case_is_dealt_once_and_loads_are_level(seed: int) -> None:
 
 
 def test_many_shards_are_listed_in_one_line() -> None:
-    """Not in a book."""
-    told = listed(missing_shards([part("1/9999")]))
+    shown = listed(missing_shards([part("1/9999")]))
 
-    assert told.startswith("2/9999, 3/9999, ")
-    assert told.endswith(", 13/9999 ... and 9986 more")
+    assert shown.startswith("2/9999, 3/9999, ")
+    assert shown.endswith(", 13/9999 ... and 9986 more")
 
 
 def test_the_order_of_cases_does_not_matter() -> None:
@@ -88,7 +86,6 @@ def test_two_suites_may_have_the_same_ids() -> None:
 
 
 def test_there_may_be_more_shards_than_cases() -> None:
-    """Then some are empty."""
     assert 3 == len(set(deal("crm", {"one": 1.0, "two": 1.0, "three": 1.0}, 8).values()))
 
 

@@ -30,8 +30,7 @@ def written(path: Path, *outcomes: SolutionOutcome | Ungradable, complete: bool 
     return path
 
 
-def test_lines_are_there_as_soon_as_they_are_told_and_in_order_at_the_end(tmp_path: Path) -> None:
-    """Whoever looks before that sees them as they came."""
+def test_lines_are_written_at_once_and_sorted_at_the_end(tmp_path: Path) -> None:
     path = tmp_path / PLACE
     results = ResultsWriter.begin(path, HEAD)
     for line in (2, 4, 1, 3):
@@ -85,7 +84,6 @@ def test_results_end_where_they_are_torn(tmp_path: Path, rest: bytes) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"{}\n", b"no json\n", b'{"schema": "other"}\n'])
 def test_what_is_no_results_is_passed_over(tmp_path: Path, content: bytes) -> None:
-    """A file that somebody else has put there, or nothing."""
     path = tmp_path / "eval_s.jsonl"
     path.write_bytes(content)
 
@@ -116,7 +114,6 @@ def test_what_a_program_says_does_nothing_to_a_terminal(tmp_path: Path) -> None:
 
 
 def test_outputs_and_reasons_are_cut(tmp_path: Path) -> None:
-    """Megabytes of a program's output are nobody's reading; and what is no text is readable all the same."""
     test = TestOutcome(verdict=TestVerdict.WRONG_ANSWER, kind="official", reason="r" * 9999, output="\ud800" * 9999)
     outcome = SolutionOutcome(problem="p", line=1, sample=0, verdict=TestVerdict.WRONG_ANSWER, tests=[test])
 
@@ -128,7 +125,6 @@ def test_outputs_and_reasons_are_cut(tmp_path: Path) -> None:
 
 
 def test_whole_results_are_found_before_newer_ones_that_are_not(tmp_path: Path) -> None:
-    """And those of the same fingerprint only."""
     written(tmp_path / "old" / PLACE, judged(1))
     written(tmp_path / "part" / PLACE, judged(1), complete=False)
     written(tmp_path / "other" / PLACE, judged(1), fingerprint="g")
@@ -142,7 +138,6 @@ def test_whole_results_are_found_before_newer_ones_that_are_not(tmp_path: Path) 
 
 
 def test_of_results_that_are_not_whole_those_of_the_same_run_are_taken(tmp_path: Path) -> None:
-    """Else the newest."""
     written(tmp_path / "now" / PLACE, judged(1), complete=False)
     written(tmp_path / "newer" / PLACE, judged(1), complete=False)
 
@@ -159,7 +154,6 @@ def test_of_results_that_are_not_whole_those_of_the_same_run_are_taken(tmp_path:
     ],
 )
 def test_results_are_called_as_scripts_expect(name: str, step: int | None, file: str, expected: str) -> None:
-    """By the step, if there is one."""
     assert expected == place_of(Checkpoint(name=name, step=step), file).as_posix()
 
 

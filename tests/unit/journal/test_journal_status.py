@@ -94,7 +94,6 @@ def look(folder: Path) -> Status:
 
 
 def test_who_holds_the_lock_is_running(folder: Path) -> None:
-    """With his process, and for how long."""
     play(folder, Verdict.PASSED)
     with held(folder):
         status = look(folder)
@@ -103,7 +102,6 @@ def test_who_holds_the_lock_is_running(folder: Path) -> None:
 
 
 def test_a_run_in_another_terminal_has_an_end_in_sight(folder: Path) -> None:
-    """By what was done in how long."""
     play(folder, Verdict.PASSED, Verdict.FAILED)
     with held(folder):
         (row,) = look(folder).rows
@@ -146,14 +144,12 @@ def test_plain_run_is_finished_when_all_cases_are_done(folder: Path) -> None:
 
 @pytest.mark.parametrize(("last", "well"), [(Verdict.PASSED, True), (Verdict.FAILED, False), (Verdict.ERRORED, False)])
 def test_plain_run_succeeds_if_nothing_failed(folder: Path, last: Verdict, *, well: bool) -> None:
-    """Its exit status, and what gates have forgiven, nobody has written down."""
     play(folder, Verdict.PASSED, Verdict.PASSED, last)
 
     assert well is look(folder).is_well
 
 
 def test_incomplete_plain_run_with_a_report_was_stopped(folder: Path) -> None:
-    """And is resumed by the command that began it."""
     play(folder, Verdict.PASSED)
     reported(folder, 30.0)
     status = look(folder)
@@ -163,7 +159,6 @@ def test_incomplete_plain_run_with_a_report_was_stopped(folder: Path) -> None:
 
 @pytest.mark.parametrize("report", [None, -30.0], ids=["none", "of an earlier part"])
 def test_incomplete_plain_run_without_a_report_is_lost(folder: Path, report: float | None) -> None:
-    """Of its latest part."""
     play(folder, Verdict.PASSED)
     if report:
         reported(folder, report)
@@ -172,7 +167,6 @@ def test_incomplete_plain_run_without_a_report_is_lost(folder: Path, report: flo
 
 
 def test_an_empty_shard_is_finished_when_it_has_a_report(folder: Path) -> None:
-    """There was nothing to do; how long that took nobody has noted."""
     journal = JournalWriter.open(folder / "trials.jsonl")
     journal.part({**PART, "shard": {"index": 2, "of": 2}, "agents": {"oracle": "oracle"}}, [])
     journal.close()
@@ -194,7 +188,6 @@ def test_an_empty_shard_is_finished_when_it_has_a_report(folder: Path) -> None:
 def test_a_merged_run_is_resumed_by_pytest_if_it_has_all_shards(
     tmp_path: Path, shards: list[str], last: Verdict | None, expected: tuple[State, str]
 ) -> None:
-    """And stands as the list says; how long it took nobody has noted."""
     cases = {shard: planned(f"case-{shard[0]}") for shard in shards}
     for shard, case in cases.items():
         played = [trial(case, last)] if last else []
@@ -207,7 +200,6 @@ def test_a_merged_run_is_resumed_by_pytest_if_it_has_all_shards(
 
 
 def test_what_is_over_has_no_end_in_sight(folder: Path) -> None:
-    """Nobody is at it."""
     play(folder, Verdict.PASSED)
     (row,) = look(folder).rows
 
@@ -258,7 +250,6 @@ def test_a_job_that_ended_in_a_terminal_shows_no_older_log(folder: Path, written
 
 @pytest.mark.parametrize(("exit_status", "log"), [(1, ["No space left on device"]), (2, ())])
 def test_a_job_that_was_cut_short_shows_its_log(folder: Path, exit_status: int, log: list[str]) -> None:
-    """Unless somebody has stopped it, who knows why."""
     submit(folder, State.STOPPED, exit_status)
     play(folder, Verdict.PASSED)
     (folder / "run.log").write_text("No space left on device\n")
@@ -305,7 +296,6 @@ def test_a_resumed_job_that_is_begun_again_is_running(folder: Path) -> None:
 
 
 def test_a_run_that_was_just_resumed_has_a_clock_of_its_own(folder: Path) -> None:
-    """Before its journal tells of the new part, too: the old part's pace is over."""
     play(folder, Verdict.PASSED)
     with held(folder, since="2026-11-16T02:39:44+00:00"):
         status = look(folder)
@@ -325,32 +315,31 @@ def test_who_does_not_say_when_he_began_is_believed_by_his_journal(folder: Path,
 
 
 @pytest.mark.parametrize(
-    ("exit_status", "told"),
+    ("exit_status", "output"),
     [(4, "no case was played; correct the command and submit it again"), (0, "no case was played; see the log")],
 )
-def test_a_job_that_has_played_nothing_has_no_figures(folder: Path, exit_status: int, told: str) -> None:
+def test_a_job_that_has_played_nothing_has_no_figures(folder: Path, exit_status: int, output: str) -> None:
     """A mistake in its command, or a command that only estimates."""
     submit(folder, State.FINISHED, exit_status)
 
-    assert told == list(lines(look(folder), 80))[-1]
+    assert output == list(lines(look(folder), 80))[-1]
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
 @pytest.mark.parametrize("state", ["running", "finished", "stopped", "lost", "submitted"])
-def test_what_is_told(folder: Path, snapshot: SnapshotAssertion, state: str, width: int) -> None:
-    """In every state, on any terminal."""
+def test_status_lines_in_every_state(folder: Path, snapshot: SnapshotAssertion, state: str, width: int) -> None:
     verdicts = [Verdict.PASSED, Verdict.FAILED, Verdict.ERRORED][: {"finished": 3, "submitted": 0}.get(state, 2)]
     if verdicts:
         play(folder, *verdicts)
     (folder / "run.log").write_text("MemoryError\n")
     if state == "running":
         with held(folder):
-            told = list(lines(look(folder), width))
+            output = list(lines(look(folder), width))
     else:
         submit(folder, State.RUNNING if state == "lost" else State(state), 1 if state == "finished" else None)
-        told = list(lines(look(folder), width))
+        output = list(lines(look(folder), width))
 
-    assert snapshot == "\n".join(told).replace(f"process {os.getpid()}", "process 4711")
+    assert snapshot == "\n".join(output).replace(f"process {os.getpid()}", "process 4711")
 
 
 def test_the_document(folder: Path, snapshot: SnapshotAssertion) -> None:

@@ -39,14 +39,14 @@ def played() -> Transcript:
     return play(CASE, agent, PaperCrm(), max_steps=3)
 
 
-def told(transcript: Transcript, **more: Any) -> Trial:  # noqa: ANN401 (fields of a trial)
+def shown(transcript: Transcript, **more: Any) -> Trial:  # noqa: ANN401 (fields of a trial)
     """Return the trial of a conversation."""
     return replace(trial(planned("quote-0001", subject="gpt-4.1")), transcript=transcript, **more)
 
 
-def test_a_transcript_tells_all(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+def test_transcript_reads_back_completely(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     """The trial, every message, and what was asked of models, by the agent and by the judge; on lines to be read."""
-    path = transcripts.write(tmp_path, told(played()), exchanges=EXCHANGES, judged=EXCHANGES)
+    path = transcripts.write(tmp_path, shown(played()), exchanges=EXCHANGES, judged=EXCHANGES)
 
     assert tmp_path / "crm/gpt-4.1/quote-0001.json" == path
     assert snapshot == path.read_text(encoding="utf-8")
@@ -55,16 +55,15 @@ def test_a_transcript_tells_all(tmp_path: Path, snapshot: SnapshotAssertion) -> 
 def test_a_transcript_is_loaded_as_it_was_played(tmp_path: Path) -> None:
     """With what came back, what was cut, and what each turn brought to light."""
     transcript = played()
-    path = transcripts.write(tmp_path, told(transcript), exchanges=EXCHANGES)
+    path = transcripts.write(tmp_path, shown(transcript), exchanges=EXCHANGES)
 
     assert transcript == transcripts.load(path)
     assert [False, True] == [exchange.cut for exchange in transcript.exchanges]
 
 
 def test_a_confidential_transcript_is_encrypted(tmp_path: Path) -> None:
-    """It tells of which trial it is, and can be loaded by who wants to."""
     transcript = played()
-    path = transcripts.write(tmp_path, told(transcript), exchanges=EXCHANGES, judged=EXCHANGES, canary="bird")
+    path = transcripts.write(tmp_path, shown(transcript), exchanges=EXCHANGES, judged=EXCHANGES, canary="bird")
     content = path.read_text(encoding="utf-8")
 
     assert transcript == transcripts.load(path)
@@ -74,8 +73,7 @@ def test_a_confidential_transcript_is_encrypted(tmp_path: Path) -> None:
 
 
 def test_a_confidential_transcript_with_another_canary_is_none(tmp_path: Path) -> None:
-    """That is told."""
-    path = transcripts.write(tmp_path, told(played()), canary="bird")
+    path = transcripts.write(tmp_path, shown(played()), canary="bird")
     path.write_text(path.read_text(encoding="utf-8").replace("bird", "fish"), encoding="utf-8")
 
     with pytest.raises(transcripts.TranscriptError, match="not encrypted with this canary"):
@@ -83,9 +81,8 @@ def test_a_confidential_transcript_with_another_canary_is_none(tmp_path: Path) -
 
 
 def test_a_transcript_can_be_scored_again(tmp_path: Path) -> None:
-    """With the same score."""
     transcript = play(CASE, Reciting(calls(call("write", name="Zoë")), says("Done.")), PaperCrm())
-    loaded = transcripts.load(transcripts.write(tmp_path, told(transcript)))
+    loaded = transcripts.load(transcripts.write(tmp_path, shown(transcript)))
 
     reference = play_reference(CASE, Oracle(CASE), PaperCrm())
     before, after = (Evidence(transcript=one, after={}, reference=reference) for one in (transcript, loaded))
@@ -103,23 +100,21 @@ def test_odd_values_are_loaded_as_they_were(tmp_path: Path, arguments: Any) -> N
     messages = (user_says(""), agent_says(reply), crm_says([ToolResult(value=None), ToolResult(value=[1.5, True])]))
     transcript = Transcript(exchanges=(Exchange(messages=messages, output={}), Exchange(messages=())))
 
-    assert transcript == transcripts.load(transcripts.write(tmp_path, told(transcript)))
+    assert transcript == transcripts.load(transcripts.write(tmp_path, shown(transcript)))
 
 
 def test_a_very_deep_value_is_cut(tmp_path: Path) -> None:
-    """So that the file can be read."""
     value: Any = 1
     for _ in range(50_000):
         value = [value]
     exchange = Exchange(messages=(crm_says([ToolResult(value=value)]),), output={"value": value})
-    path = transcripts.write(tmp_path, told(Transcript(exchanges=(exchange,))))
+    path = transcripts.write(tmp_path, shown(Transcript(exchanges=(exchange,))))
 
     assert b"left out" in path.read_bytes()
     assert 1 == len(transcripts.load(path).exchanges)
 
 
 def test_an_errored_trial_has_its_exchanges_and_its_reason(tmp_path: Path) -> None:
-    """And no turns."""
     path = transcripts.write(tmp_path, trial("one", Verdict.ERRORED), exchanges=EXCHANGES)
     document = json.loads(path.read_text(encoding="utf-8"))
 
@@ -130,16 +125,14 @@ def test_an_errored_trial_has_its_exchanges_and_its_reason(tmp_path: Path) -> No
 
 
 def test_the_record_of_a_transcript_is_the_trial(tmp_path: Path) -> None:
-    """As journals have it."""
-    some = told(played())
+    some = shown(played())
     document = json.loads(transcripts.write(tmp_path, some).read_text(encoding="utf-8"))
 
     assert some == Trial.from_dict(document["record"])
 
 
 def test_every_trial_of_a_case_has_its_transcript(tmp_path: Path) -> None:
-    """Under a name of its own."""
-    paths = [transcripts.write(tmp_path, told(played()), index=index) for index in (1, 2, 3)]
+    paths = [transcripts.write(tmp_path, shown(played()), index=index) for index in (1, 2, 3)]
 
     assert ["quote-0001.json", "quote-0001.2.json", "quote-0001.3.json"] == [path.name for path in paths]
     assert [1, 2, 3] == [json.loads(path.read_text(encoding="utf-8"))["trial"] for path in paths]
@@ -155,11 +148,10 @@ def test_names_that_lead_elsewhere_stay_in_the_folder(tmp_path: Path) -> None:
 
 
 def test_secrets_are_not_written(tmp_path: Path) -> None:
-    """Whoever said them: the file is what it would be, without them."""
     leak = "the key is canary-4711"
     reply = Reply(text=leak, calls=(call("write", name=leak),))
     messages = (user_says(leak), agent_says(reply), crm_says([ToolResult(value={leak: leak})]))
-    leaky = told(Transcript(exchanges=(Exchange(messages=messages),)), reason=leak, notes=(leak,))
+    leaky = shown(Transcript(exchanges=(Exchange(messages=messages),)), reason=leak, notes=(leak,))
     path = transcripts.write(tmp_path, leaky, exchanges=[{"key": leak}], redactor=Redactor(["canary-4711"]))
 
     assert "canary" not in path.read_text(encoding="utf-8")
@@ -178,7 +170,6 @@ def test_secrets_are_not_written(tmp_path: Path) -> None:
     ],
 )
 def test_invalid_transcript_is_named(tmp_path: Path, content: str, why: str) -> None:
-    """With the reason."""
     path = tmp_path / "one.json"
     path.write_text(content, encoding="utf-8")
 
@@ -196,11 +187,10 @@ def test_a_transcript_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_none_is_named(tmp_path: Path) -> None:
-    """Also to root, who may write anywhere."""
     (tmp_path / "file").touch()
 
     with pytest.raises(OSError, match="file") as caught:
-        transcripts.write(tmp_path / "file", told(played()))
+        transcripts.write(tmp_path / "file", shown(played()))
 
     assert caught.value.filename
 
@@ -228,7 +218,7 @@ except OSError as error:
 
 def test_a_transcript_is_a_file_like_others(tmp_path: Path) -> None:
     """Those who share the folder can read it."""
-    path = transcripts.write(tmp_path, told(played()))
+    path = transcripts.write(tmp_path, shown(played()))
     (tmp_path / "other").touch()
 
     assert stat.S_IMODE((tmp_path / "other").stat().st_mode) == stat.S_IMODE(path.stat().st_mode)

@@ -62,7 +62,7 @@ def test_journal_reads_back_what_was_written(path: Path) -> None:
     assert path.stat().st_size == past.size
 
 
-def test_a_journal_from_before_there_were_labels_and_turns_is_told(path: Path) -> None:
+def test_journal_without_labels_and_turns_can_be_read(path: Path) -> None:
     """Its trials have none; they count as they did."""
     part, line = written(path, trial("one")).splitlines()
     record = json.loads(line)["trial"]
@@ -72,7 +72,7 @@ def test_a_journal_from_before_there_were_labels_and_turns_is_told(path: Path) -
     assert [trial("one")] == list(journal.read(path).trials.values())
 
 
-def test_an_invalid_case_is_told_with_its_reason(path: Path) -> None:
+def test_invalid_case_is_recorded_with_its_reason(path: Path) -> None:
     """A resumed run need not look at it again."""
     broken = Trial.invalid(planned(), "cases.jsonl:1: one: turn 1: {stage}", Labels(tags=("dates",)))
     written(path, broken)
@@ -80,7 +80,7 @@ def test_an_invalid_case_is_told_with_its_reason(path: Path) -> None:
     assert [broken] == list(journal.read(path).trials.values())
 
 
-def test_a_journal_that_is_not_there_tells_nothing(path: Path) -> None:
+def test_missing_journal_is_empty(path: Path) -> None:
     """A new run begins."""
     assert RunRecord() == journal.read(path)
     assert not path.parent.exists()
@@ -110,9 +110,9 @@ def test_what_is_no_text_is_recorded_all_the_same(path: Path) -> None:
     """A model may send half a surrogate pair; that must not cost the run."""
     written(path, Trial.errored(planned(), "ValueError: \ud83d"))
 
-    (told,) = journal.read(path).trials.values()
+    (shown,) = journal.read(path).trials.values()
 
-    assert r"ValueError: \ud83d" == told.reason
+    assert r"ValueError: \ud83d" == shown.reason
 
 
 def test_the_last_trial_of_a_case_wins(path: Path) -> None:
@@ -134,7 +134,6 @@ def paid(case: str, cost: float | None, judge: float | None = None, verdict: Ver
 
 
 def test_bills_are_read_back(path: Path) -> None:
-    """As they were."""
     written(path, paid("one", 0.25, 0.5), paid("two", None))
 
     assert [0.25, None] == [each.bill and each.bill.cost for each in journal.read(path).trials.values()]
@@ -153,7 +152,6 @@ def test_all_that_was_ever_spent_counts(path: Path) -> None:
 
 
 def test_what_was_replayed_or_has_no_price_was_not_spent(path: Path) -> None:
-    """The one was paid for by somebody else, of the other nobody knows."""
     replayed = replace(paid("one", 0.25), bill=Bill(cost=0.25, replayed=True))
     written(path, replayed, paid("two", None))
 
@@ -179,7 +177,6 @@ def test_a_torn_last_line_did_not_happen(path: Path, torn: bytes) -> None:
 
 
 def test_a_torn_last_line_is_cut_before_more_is_written(path: Path) -> None:
-    """Otherwise the next line would be torn, too."""
     whole = written(path, trial("one"))
     path.write_bytes(whole + b'{"trial":{"key":"k')
 
@@ -187,7 +184,7 @@ def test_a_torn_last_line_is_cut_before_more_is_written(path: Path) -> None:
         writing.trial(trial("two"))
 
     assert whole == path.read_bytes()[: len(whole)]
-    assert ["one", "two"] == [told.planned.case for told in journal.read(path).trials.values()]
+    assert ["one", "two"] == [shown.planned.case for shown in journal.read(path).trials.values()]
 
 
 def test_a_journal_of_one_torn_line_begins_anew(path: Path) -> None:
@@ -231,7 +228,6 @@ def test_corrupt_line_in_the_middle_is_reported(path: Path, junk: bytes) -> None
 
 
 def test_special_file_is_not_a_journal(path: Path) -> None:
-    """Neither to read nor to write."""
     path.mkdir(parents=True)
 
     with pytest.raises(JournalError, match="Is a directory"):
@@ -271,7 +267,6 @@ def another_process(path: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def test_two_processes_do_not_write_one_journal(path: Path) -> None:
-    """The second is told so, and changes nothing; reading is free."""
     written(path, trial("one"))
 
     with another_process(path), pytest.raises(JournalError) as caught:
@@ -306,7 +301,6 @@ def test_a_trial_of_what_a_case_was_before_is_forgotten(path: Path, changed: str
 
 
 def test_a_writer_that_is_killed_lets_others_write(path: Path) -> None:
-    """No lock file stays behind that somebody has to remove by hand."""
     with another_process(path):
         pass
 
@@ -314,7 +308,6 @@ def test_a_writer_that_is_killed_lets_others_write(path: Path) -> None:
 
 
 def test_one_process_does_not_write_a_journal_twice(path: Path) -> None:
-    """Until it is closed."""
     with opened(path), pytest.raises(JournalError, match="another process is writing this run"):
         JournalWriter.open(path)
 

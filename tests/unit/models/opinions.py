@@ -1,4 +1,4 @@
-"""What tests of the judge share: a small case, trials of it, and a model that answers as it is told."""
+"""What tests of the judge share: a small case, trials of it, and a model with scripted answers."""
 
 from collections.abc import Mapping
 

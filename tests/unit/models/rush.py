@@ -14,7 +14,7 @@ from pytest_crmeval.models.limits.queues import ModelQueues, Moment, Ticket
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 BRIEFLY = 1e-6
-"""Seconds: nobody wakes up too early."""
+"""Seconds; no call may start too early."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class Rush:
         self._taken[self._lanes.join(self.model, bound).number] = real
 
     def _admit(self) -> float:
-        """Let in whoever may go; return when there may be more."""
+        """Let the calls in that may start; return when more may start."""
         admitted, delay = self._lanes.admit(self._now)
         for ticket in admitted:
             self._travel(ticket)

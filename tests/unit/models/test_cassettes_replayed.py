@@ -77,7 +77,6 @@ def test_recording_of_the_model_that_a_named_agent_asked_before_is_replayed(tape
 
 
 def test_a_replayed_answer_is_on_the_books(tape: Path) -> None:
-    """With its price, which nobody pays."""
     bill = replayed(tape, FIRST.prompt, SECOND.prompt).bill
 
     assert bill is not None
@@ -167,7 +166,6 @@ def test_an_answer_is_given_once(opinions: Path) -> None:
 
 
 def test_an_answer_is_given_once_although_several_ask_at_the_same_time(opinions: Path) -> None:
-    """Whoever comes first."""
     with opened(UsageMeter(purpose=PURPOSE)) as books, ThreadPoolExecutor(3) as pool:
         contexts = [copy_context() for _ in range(3)]
         done = [pool.submit(context.run, model(opinions).complete, FIRST.prompt) for context in contexts]
@@ -314,7 +312,7 @@ def test_another_model_was_not_recorded(tape: Path, identity: ModelIdentity, wha
         model(tape, identity).complete(FIRST.prompt)
 
 
-def test_a_recording_that_lost_its_prompts_still_tells_what_differs(tape: Path) -> None:
+def test_difference_is_shown_even_if_recorded_prompts_are_missing(tape: Path) -> None:
     """As well as it can."""
     for path in (tape / "prompts").iterdir():
         path.unlink()
@@ -391,7 +389,6 @@ def test_a_question_that_lost_a_secret_is_not_found(tmp_path: Path) -> None:
 
 
 def test_a_complaint_shows_no_secret(tape: Path) -> None:
-    """Not even one that nobody has recorded."""
     prompt = replace(FIRST.prompt, messages=[user_says("x" * 90 + CANARY)])
     with opened(UsageMeter(purpose=PURPOSE)), pytest.raises(ModelError) as caught:
         ReplayingModel(IDENTITY, tape, lambda _: None, Redactor([CANARY])).complete(prompt)
@@ -499,7 +496,6 @@ def test_a_transcript_without_a_judge_says_so(tmp_path: Path, record: dict[str, 
 
 
 def test_a_transcript_is_not_recorded_again(tmp_path: Path) -> None:
-    """It tells what happened."""
     transcript(tmp_path, TWO_STEPS)
 
     said = refusal(tmp_path, replace(FIRST.prompt, system="You are\na robot."))

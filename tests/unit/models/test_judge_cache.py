@@ -121,7 +121,7 @@ def test_corrupt_file_is_not_a_judgement(cache: JudgementCache, content: bytes) 
 TOLD = Judgement(grades=GRADES[:1] * 2, cached=True, key=KEY)
 
 
-def test_a_transcript_tells_what_came_from_the_cache() -> None:
+def test_transcript_has_judgements_from_the_cache() -> None:
     """With the notes of that run left out, which are not of this one."""
     told = {**TOLD.to_dict(), "notes": ["slow"]}
 
@@ -138,7 +138,7 @@ def test_a_transcript_tells_what_came_from_the_cache() -> None:
         replace(TOLD, cached=False).to_dict(),
     ],
 )
-def test_a_transcript_tells_nothing_of_another_judgement(told: Mapping[str, Any] | None) -> None:
+def test_transcript_does_not_answer_for_another_judgement(told: Mapping[str, Any] | None) -> None:
     """Nor of one that was asked for: its exchanges are there."""
     assert ReplayedJudgements(lambda: told).find(KEY, 2) is None
 
@@ -150,7 +150,6 @@ def test_a_transcript_with_grades_that_are_none_is_no_judgement() -> None:
 
 
 def test_the_key_is_the_same_for_the_same() -> None:
-    """Whoever makes it."""
     same = ModelIdentity(provider="fake", model="wise", settings=dict(WISE.settings))
 
     assert KEY == key_of(same, 2, replace(PROMPT))

@@ -27,13 +27,11 @@ def test_a_judge_is_a_model_and_a_number_of_opinions(spec: str, expected: tuple[
 
 @pytest.mark.parametrize("samples", ["0", "26", "-1", "1.5", "", "three", "٣", "9" * 5000])
 def test_a_number_of_opinions_is_from_1_to_25(samples: str) -> None:
-    """The message tells which are."""
     with pytest.raises(JudgeSpecError, match="must be a whole number from 1 to 25"):
         parse_judge(f"openai:gpt-4.1?samples={samples}")
 
 
 def test_a_number_of_opinions_is_given_once() -> None:
-    """Nobody knows which one is meant."""
     with pytest.raises(JudgeSpecError, match="twice"):
         parse_judge("openai:gpt-4.1?samples=3&samples=5")
 

@@ -30,7 +30,7 @@ class Hall:
 
     @property
     def delay(self) -> float | None:
-        """In how many seconds somebody may go."""
+        """Return the seconds until the next call may start."""
         admitted, delay = self._lanes.admit(self.now)
         assert not admitted
         return delay

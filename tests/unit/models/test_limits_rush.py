@@ -89,7 +89,6 @@ def test_a_cap_that_10_seconds_do_not_divide_is_kept_and_used_as_far_as_whole_ca
 
 @pytest.mark.parametrize("rpm", [1, 2, 3, 4, 5])
 def test_a_cap_of_less_than_a_call_in_10_seconds_is_kept_over_a_longer_time(rpm: int) -> None:
-    """One in 10 s is more than there may be, and less than nobody wants."""
     arrivals = Rush(caps=[f"openai:gpt-4.1 {rpm}rpm"], seconds=180.0).run()
 
     assert rpm >= fullest(arrivals, 60.0, one)
@@ -116,7 +115,6 @@ def test_calls_that_are_larger_than_10_seconds_are_worth_are_spread_over_the_min
 
 
 def test_a_call_that_is_larger_than_a_minute_is_worth_goes_alone() -> None:
-    """And nobody follows before it has been worked off: 9,000 tokens at 3,000 a minute."""
     arrivals = Rush(caps=["* 3000tpm"], tokens=sizes(9_000, 9_000), seconds=400.0).run()
 
     gaps = [after.time - before.time for before, after in pairwise(arrivals)]

@@ -51,7 +51,7 @@ def test_not_every_tuple_there_ever_was_is_remembered() -> None:
     once = ToolsCache(Counted())
 
     assert all([str(number)] == once.of(tools(str(number))) for number in range(MOST + 8))
-    assert MOST >= len(once._known)  # noqa: SLF001 (nobody else sees it)
+    assert MOST >= len(once._known)  # noqa: SLF001 (only this test uses it)
 
 
 def test_how_long_tools_are_is_found_out_once() -> None:

@@ -56,7 +56,7 @@ def test_the_same_exchanges_are_the_same_bytes(tmp_path: Path) -> None:
     assert (tmp_path / "one" / FILE).read_bytes() == (tmp_path / "other" / FILE).read_bytes()
 
 
-def test_a_request_that_does_not_continue_the_one_before_is_told_whole(tmp_path: Path) -> None:
+def test_request_that_does_not_continue_the_previous_one_is_stored_completely(tmp_path: Path) -> None:
     """A second model may be asked something else in between."""
     other = asking(user_says("Rate this."), reply=says("Good."))
     cassettes.write(tmp_path, meter(TWO_STEPS[0], other, other))
@@ -67,7 +67,6 @@ def test_a_request_that_does_not_continue_the_one_before_is_told_whole(tmp_path:
 
 
 def test_what_a_judge_was_asked_is_beside(tmp_path: Path) -> None:
-    """It is nobody's answer to the user."""
     cassettes.write(tmp_path, meter(TWO_STEPS[0], purpose=replace(PURPOSE, role="judge")))
 
     assert ["quote-0001.judge.jsonl"] == [path.name for path in (tmp_path / "crm/gpt-4.1").iterdir()]
@@ -288,7 +287,6 @@ def test_a_field_of_another_type_is_no_exchange(tmp_path: Path) -> None:
 
 
 def test_file_that_is_not_a_cassette_is_not_overwritten(tmp_path: Path) -> None:
-    """It may be somebody's work."""
     (tmp_path / FILE).parent.mkdir(parents=True)
     (tmp_path / FILE).write_text("notes\n", encoding="utf-8")
 

@@ -64,7 +64,6 @@ def test_who_has_to_wait_gets_a_permit_that_is_given_back() -> None:
 
 
 def test_who_waits_for_a_cap_gets_a_permit_when_its_time_has_come() -> None:
-    """Nobody gives anything back: he is woken by the clock."""
     with open_limits("* 600rpm") as (limits, threads):
         futures = [threads.submit(permit_of, limits, GPT, 100) for _ in range(8)]
 
@@ -116,7 +115,6 @@ def test_who_asks_again_goes_before_those_who_have_not_asked() -> None:
 
 
 def test_who_asks_again_waits_no_longer_than_his_patience() -> None:
-    """And leaves the line: his turn is not given to nobody."""
     with open_limits() as (limits, threads):
         held = [permit_of(limits, GPT) for _ in range(8)]
         impatient = threads.submit(limits.acquire, GPT, 100, A_WHILE)
@@ -151,7 +149,6 @@ def test_model_at_its_limit_does_not_delay_others() -> None:
 
 
 def test_the_permits_of_a_worker_that_died_are_given_to_others() -> None:
-    """All of them; those that nobody holds are passed over."""
     with open_limits() as (limits, threads):
         lost = [permit_of(limits, GPT) for _ in range(8)]
         futures = [threads.submit(permit_of, limits, GPT, 100) for _ in range(8)]
@@ -161,7 +158,6 @@ def test_the_permits_of_a_worker_that_died_are_given_to_others() -> None:
 
 
 def test_a_permit_that_was_forgotten_may_still_be_given_back() -> None:
-    """It has no effect: nobody takes the place of two."""
     with open_limits() as (limits, threads):
         lost = [permit_of(limits, GPT) for _ in range(8)]
         limits.forget(lost[:1])
@@ -172,7 +168,7 @@ def test_a_permit_that_was_forgotten_may_still_be_given_back() -> None:
         assert waiting(threads.submit(permit_of, limits, GPT, 100))
 
 
-def test_whoever_waits_is_let_go_when_the_run_is_over() -> None:
+def test_waiting_calls_are_released_when_the_run_is_over() -> None:
     """In every line."""
     with open_limits("* 1rpm") as (limits, threads):
         permit_of(limits, GPT)
@@ -210,8 +206,6 @@ def test_no_thread_is_left() -> None:
 
 
 def test_who_is_interrupted_while_he_waits_leaves_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C in a run without workers: his turn is not given to nobody."""
-
     class Interrupted(threading.Event):
         def wait(self, timeout: float | None = None) -> bool:  # noqa: ARG002 (as its parent)
             raise KeyboardInterrupt

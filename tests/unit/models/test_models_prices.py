@@ -114,7 +114,6 @@ def test_a_call_of_which_no_token_was_counted_has_no_price() -> None:
 
 
 def test_attempts_that_were_not_answered_cost_nothing() -> None:
-    """Nobody charges for a 429."""
     assert 0.0 == cost("openai:gpt-4.1", Usage(retries=3))
 
 

@@ -21,7 +21,7 @@ RETRIED = (Cause.RATE_LIMITED, Cause.OVERLOADED, Cause.CONNECTION, Cause.TIMEOUT
 
 
 class Moody:
-    """A backend that fails as it is told to, and answers then."""
+    """A backend with scripted failures that then answers."""
 
     def __init__(self, *failures: ModelError | BaseException, headers: Mapping[str, str] | None = None) -> None:
         self._failures = list(failures)
@@ -66,7 +66,7 @@ class Generous:
         return agent[:0]
 
     def stop(self, agent: str, why: str) -> None:
-        """Stop nobody."""
+        """Do nothing."""
 
     def acquire(self, model: str, tokens: int, patience: float | None = None, charge: Charge = NO_CHARGE) -> int | None:
         """Permit."""
@@ -97,7 +97,7 @@ class Generous:
 
 
 class Crowded(Generous):
-    """A control that has a permit for whoever comes the first time, and lets who asks again wait, perhaps in vain."""
+    """A control that permits first attempts, and lets retries wait, perhaps in vain."""
 
     def __init__(self, seconds: float, *, vain: bool = False) -> None:
         super().__init__()
@@ -198,7 +198,6 @@ def test_no_pause_is_shorter_than_the_server_asked_for() -> None:
 def test_workers_that_fail_together_don_t_come_back_together(
     retry_after: float | None, least: float, most: float
 ) -> None:
-    """Pauses are spread over all the time that they may take, whoever chose it."""
     desks = [Desk(*failures(Cause.RATE_LIMITED, 1, retry_after=retry_after)) for _ in range(40)]
     for desk in desks:
         desk.ask()
@@ -209,7 +208,6 @@ def test_workers_that_fail_together_don_t_come_back_together(
 
 
 def test_attempts_are_bounded_in_count() -> None:
-    """The spec says how often; the error tells how often it was."""
     desk = Desk(*failures(Cause.OVERLOADED, 10), spec="openai:m?retries=2")
 
     with pytest.raises(ModelError, match=r"server error: no \(3 attempts\)"):
@@ -280,7 +278,6 @@ def test_a_further_attempt_has_no_more_time_than_patience_is_left() -> None:
 
 
 def test_every_attempt_has_a_permit_and_gives_it_back() -> None:
-    """Whoever gives permits hears how it went: throttled, or how many tokens and what the server said."""
     desk = Desk(*failures(Cause.RATE_LIMITED, 1, retry_after=2.0))
 
     desk.ask()
@@ -316,7 +313,6 @@ def test_waiting_to_ask_again_takes_from_the_patience() -> None:
 
 
 def test_who_may_not_ask_again_in_time_gives_up_with_what_happened_last() -> None:
-    """And tells how often he asked."""
     desk = Desk(*failures(Cause.RATE_LIMITED, 1), patience=1.0)
     desk.control = Crowded(0.0, vain=True)
 
@@ -398,7 +394,7 @@ def test_an_answer_that_was_cut_short_is_noted_once() -> None:
     assert ["m ran out of its 800 output tokens; ?max_output_tokens= gives it more"] == desk.meter.notes
 
 
-def test_servers_with_a_model_of_the_same_name_are_told_apart() -> None:
+def test_servers_with_a_model_of_the_same_name_are_distinguished() -> None:
     """One that is dead is found dead, though the other has answered."""
     alive, dead = (Desk(spec=f"openai:m?retries=0&base_url=http://{host}/v1") for host in ("alive", "dead"))
     dead.control.lessons = alive.control.lessons
@@ -413,7 +409,6 @@ def test_servers_with_a_model_of_the_same_name_are_told_apart() -> None:
 
 
 def test_a_permit_comes_back_also_when_the_user_interrupts() -> None:
-    """Ctrl-C in the middle of a call holds up nobody else."""
     desk = Desk(KeyboardInterrupt())
 
     with pytest.raises(KeyboardInterrupt):

@@ -33,7 +33,6 @@ def test_a_thread_that_an_agent_starts_writes_into_the_only_account_that_is_open
 
 
 def test_a_thread_finds_none_where_several_are_open() -> None:
-    """Nobody knows whose it is; it gets one that nobody reads."""
     with opened(UsageMeter()) as one, opened(UsageMeter()) as two:
         found = in_a_thread()
 

@@ -15,7 +15,7 @@ def read(headers: Mapping[str, str]) -> list[tuple[Kind, int, float]]:
     return [(found.kind, found.remaining, found.seconds) for found in readings(headers, NOW)]
 
 
-def test_openai_tells_what_remains_of_requests_and_tokens() -> None:
+def test_remaining_requests_and_tokens_are_read_from_headers_of_openai() -> None:
     """And how long it takes until all is there again."""
     headers = {
         "x-ratelimit-limit-requests": "500",
@@ -28,7 +28,7 @@ def test_openai_tells_what_remains_of_requests_and_tokens() -> None:
     assert [("requests", 499, 0.12), ("tokens", 149_984, 66.0)] == read(headers)
 
 
-def test_anthropic_tells_the_time_of_day() -> None:
+def test_reset_time_is_read_from_headers_of_anthropic() -> None:
     """For requests, for all tokens, for those that are read and for those that are written."""
     headers = {
         "anthropic-ratelimit-requests-remaining": "49",

@@ -64,7 +64,6 @@ def test_a_call_that_was_let_in_after_that_halves_it_again() -> None:
 
 
 def test_one_may_always_ask() -> None:
-    """Or nobody would find out that it is better now."""
     made = crowd()
     for order in range(1, 100):
         made.shrink(order, latest=order)

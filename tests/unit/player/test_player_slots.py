@@ -42,7 +42,6 @@ def played(run: Controller, cases: int, slots: int, play: Play = finished, *, mi
 
 
 def test_as_many_cases_as_slots_are_played_at_the_same_time() -> None:
-    """Each waits until all four are there."""
     together = Barrier(4, timeout=SOON)
 
     def meet(key: str) -> Finished:

@@ -60,7 +60,6 @@ def test_the_version_is_what_the_program_says(install: Install, said: str, parse
 
 
 def test_what_is_not_there_has_no_version(tmp_path: Path) -> None:
-    """No traceback either."""
     assert (0,) == Binaries(tmp_path, "system").version
 
 
@@ -185,7 +184,6 @@ def test_what_is_on_the_path_is_found(install: Install, monkeypatch: pytest.Monk
 
 
 def test_a_client_without_a_server_is_none(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without ``initdb`` no server can be made."""
     client = install("client", version("99.1"))
     (client.folder / "initdb").unlink()
     monkeypatch.setenv("PATH", str(client.folder), prepend=":")

@@ -29,7 +29,7 @@ def file(tmp_path: Path) -> File:
     return write
 
 
-def told(path: Path) -> str:
+def shown(path: Path) -> str:
     """Return why a file is refused, without its folder."""
     with pytest.raises(DatasetError) as refused:
         index([path])
@@ -37,7 +37,6 @@ def told(path: Path) -> str:
 
 
 def test_our_own_lines(file: File) -> None:
-    """With everything that they can say."""
     choice = record("two", grader="choice", choices=["Rome", "Paris"], answer="B", tags=["geo"], split="test")
     topic = record("three", grader="numeric", answer=3.5, tolerance=0.1, metadata={"topic": "Maths", "by": "us"})
     refs = index([file(lines(record("one", aliases=["Lutetia"]), choice) + "\n" + lines(topic))])
@@ -88,14 +87,12 @@ def test_multiple_choice_in_a_table(file: File) -> None:
 
 
 def test_ids_of_a_table_are_taken_if_there_are_any(file: File) -> None:
-    """Of any kind of table."""
     rows = table(["id", "metadata", "problem", "answer"], ["mine", "", "Who?", "Klee"])
 
     assert ["mine"] == [ref.id for ref in index([file(rows, "s.csv")])]
 
 
 def test_a_marker_can_make_any_file_confidential(file: File) -> None:
-    """And the question knows."""
     (ref,) = index([file(lines(record("one")))], confidential=True)
 
     assert ref.confidential
@@ -154,14 +151,13 @@ def test_what_was_changed_in_between_is_not_played(file: File) -> None:
 
 
 def test_missing_file_is_reported(file: File) -> None:
-    """Before, and while it is played."""
     path = file(lines(record("one")))
     (ref,) = index([path])
     path.unlink()
 
     with pytest.raises(DatasetError, match="No such file or directory, while it was being played"):
         ref.read()
-    assert "q.jsonl: No such file or directory; give the path of a JSON Lines or CSV file" == told(path)
+    assert "q.jsonl: No such file or directory; give the path of a JSON Lines or CSV file" == shown(path)
 
 
 @pytest.mark.parametrize(
@@ -205,8 +201,7 @@ def test_missing_file_is_reported(file: File) -> None:
     ids=str,
 )
 def test_unanswerable_question_is_refused(file: File, change: dict[str, Any], why: str) -> None:
-    """With the line and the field."""
-    assert f"q.jsonl:2: {why}" == told(file(lines(record("fine"), {**record("one"), **change})))
+    assert f"q.jsonl:2: {why}" == shown(file(lines(record("fine"), {**record("one"), **change})))
 
 
 @pytest.mark.parametrize(
@@ -222,35 +217,31 @@ def test_unanswerable_question_is_refused(file: File, change: dict[str, Any], wh
     ids=repr,
 )
 def test_invalid_table_is_refused(file: File, content: str, why: str) -> None:
-    """With the line."""
-    assert why == told(file(content, "s.csv"))
+    assert why == shown(file(content, "s.csv"))
 
 
 def test_unknown_columns_are_refused(file: File) -> None:
-    """Once, and with those that are known."""
-    found = told(file("frage,antwort\nWer?,Klee\nWann?,1925\n", "s.csv"))
+    found = shown(file("frage,antwort\nWer?,Klee\nWann?,1925\n", "s.csv"))
 
     assert found.startswith("s.csv:1: columns: frage, antwort: unknown table format; supported: BrowseComp (")
     assert 1 == len(found.splitlines())
 
 
 def test_text_that_is_not_utf_8_is_refused(file: File) -> None:
-    """In a table and in lines."""
-    assert told(file(b"metadata,problem,answer\n,W\xff?,x\n", "s.csv")).startswith("s.csv:2: this is not UTF-8: ")
-    assert told(file(b'{"id": "\xff"}\n')).startswith("q.jsonl:1: this line is not JSON: ")
+    assert shown(file(b"metadata,problem,answer\n,W\xff?,x\n", "s.csv")).startswith("s.csv:2: this is not UTF-8: ")
+    assert shown(file(b'{"id": "\xff"}\n')).startswith("q.jsonl:1: this line is not JSON: ")
 
 
 def test_two_questions_of_one_name_are_refused(file: File) -> None:
-    """Also in two files."""
     path, other = file(lines(record("one"))), file(lines(record("one")), "other.jsonl")
 
     with pytest.raises(DatasetError, match=r"other.jsonl:1: id: 'one' is already used in .*q.jsonl:1; ids must"):
         index([path, other])
 
 
-def test_many_problems_are_not_all_told(file: File) -> None:
+def test_number_of_reported_problems_is_limited(file: File) -> None:
     """Five, and how many more."""
-    found = told(file(lines(*(record(str(number), question="") for number in range(8)))))
+    found = shown(file(lines(*(record(str(number), question="") for number in range(8)))))
 
     assert (6, "... and 3 more") == (len(found.splitlines()), found.splitlines()[-1])
 
@@ -259,11 +250,10 @@ def test_a_table_of_another_canary_is_no_text(file: File) -> None:
     """The key of each row is in it."""
     rows = browsecomp(("Who on earth is that?", "Adaäöü" * 9)).replace(CANARY, "another one")
 
-    assert "can't be decrypted: not encrypted with this canary" in told(file(rows, "b.csv"))
+    assert "can't be decrypted: not encrypted with this canary" in shown(file(rows, "b.csv"))
 
 
 def test_the_bundled_questions_have_every_grader() -> None:
-    """And are about 40."""
     data = Path(__file__).parents[3] / "evals" / "data"
     questions = [ref.read() for ref in index([data / "questions.jsonl"])]
 
@@ -273,7 +263,6 @@ def test_the_bundled_questions_have_every_grader() -> None:
 
 
 def test_the_bundled_table_is_not_to_be_read_in_passing() -> None:
-    """No question of it stands there in plain text."""
     path = Path(__file__).parents[3] / "evals" / "data" / "browse.csv"
     content = path.read_text(encoding="utf-8")
 

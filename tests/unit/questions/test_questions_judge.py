@@ -139,7 +139,6 @@ def test_what_the_judge_is_shown(snapshot: SnapshotAssertion) -> None:
 
 
 def test_the_rubric_names_all_that_the_judge_is_shown() -> None:
-    """What it is not told of it would pass over, or take for a part of the response."""
     prompt = asking(asked("judge", aliases=("Lutetia",)), "Exact Answer: Lutetia")
     shown = json.loads(prompt.messages[0].text.splitlines()[1])
 
@@ -147,7 +146,6 @@ def test_the_rubric_names_all_that_the_judge_is_shown() -> None:
 
 
 def test_not_to_know_is_a_third_verdict_where_it_may_be() -> None:
-    """Of SimpleQA, and not of BrowseComp."""
     enums = [asking(asked("judge", may_abstain=may), "?").tools[0].parameters for may in (False, True)]
 
     assert [False, True] == ["not_attempted" in json.dumps(enum) for enum in enums]
@@ -256,14 +254,12 @@ def test_who_can_not_be_asked_has_not_graded() -> None:
     assert (None, "server error: on fire") == (attempt, trouble)
 
 
-def test_who_will_never_be_asked_is_told_of_at_once() -> None:
-    """Nobody is graded any more."""
+def test_judge_with_an_invalid_key_is_an_error() -> None:
     with pytest.raises(ModelError):
         verdicts(ModelError(Cause.AUTHENTICATION, "who are you?"))
 
 
 def test_who_has_no_tools_is_asked_for_words() -> None:
-    """From then on, at once."""
     refusal = ModelError(Cause.BAD_REQUEST, "tools are not supported")
     model = Listed(refusal, in_code("yes", "Armstrong"), in_code("no", "Aldrin"))
     judge = QuestionJudge(model, 1)

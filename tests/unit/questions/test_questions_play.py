@@ -9,7 +9,6 @@ from tests.questions import asked
 
 
 def test_the_agent_is_asked_for_an_answer_that_can_be_graded() -> None:
-    """Each grader wants another form."""
     ends = {grader: prompt_of(asked(grader, "1")).splitlines()[-1] for grader in ("exact", "numeric")}
 
     assert all('"Answer: X"' in end for end in ends.values())
@@ -17,28 +16,24 @@ def test_the_agent_is_asked_for_an_answer_that_can_be_graded() -> None:
 
 
 def test_choices_have_letters() -> None:
-    """In their order."""
-    told = prompt_of(asked("choice", "B", choices=("Rome", "Paris"))).splitlines()
+    shown = prompt_of(asked("choice", "B", choices=("Rome", "Paris"))).splitlines()
 
-    assert ["What is the capital of France?", "", "A) Rome", "B) Paris", ""] == told[:5]
+    assert ["What is the capital of France?", "", "A) Rome", "B) Paris", ""] == shown[:5]
 
 
-def test_who_may_abstain_is_told_so() -> None:
-    """Nobody else is."""
+def test_prompt_says_if_the_agent_may_abstain() -> None:
     assert prompt_of(asked("judge", may_abstain=True)).endswith("say so instead of guessing.")
     assert "guessing" not in prompt_of(asked("judge"))
 
 
 @pytest.mark.parametrize("grader", ["exact", "numeric", "choice", "judge"])
 def test_the_answer_is_not_in_what_is_asked(grader: str) -> None:
-    """Nor are other right ones."""
     secret = asked(grader, "8417355", aliases=("9921100",), choices=("x", "y") if grader == "choice" else ())
 
     assert not [word for word in ("8417355", "9921100") if word in prompt_of(secret)]
 
 
 def test_the_transcript_has_question_and_answer() -> None:
-    """And nothing else."""
     said: list[Message] = []
     transcript = ask(asked(), Scripted(name="s", answer=Reply(text="Answer: Paris")), max_steps=3, messages=said)
 
@@ -46,8 +41,7 @@ def test_the_transcript_has_question_and_answer() -> None:
     assert ("Answer: Paris", ["user", "agent"]) == (exchange.reply, [message.speaker for message in said])
 
 
-def test_who_calls_a_tool_is_told_that_there_are_none() -> None:
-    """And may then answer in words."""
+def test_tool_call_in_a_question_gets_an_error() -> None:
     agent = Scripted(name="s", answer=Reply(text="Paris", calls=(ToolCall(tool="search"),)))
 
     (exchange,) = ask(asked(), agent, max_steps=3).exchanges

@@ -130,7 +130,6 @@ def test_all_formats_have_the_same_rows(kept: Path, capsys: pytest.CaptureFixtur
 
 @pytest.mark.usefixtures("kept")
 def test_one_table_goes_to_standard_output(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    """For a pipe."""
     assert 0 == cli.main(["export", "--table", "scores", "--format", "jsonl", "-o", "-"])
 
     first, *_ = capfdbinary.readouterr().out.splitlines()
@@ -156,7 +155,6 @@ def test_data_frame_has_a_row_per_trial_and_knows_what_is_unknown() -> None:
 
 
 def test_documentation_has_every_column() -> None:
-    """And no other."""
     page = (ROOT / "docs/exporting.md").read_text(encoding="utf-8")
 
     for table, (columns, _) in TABLES.items():
@@ -206,7 +204,6 @@ def test_run_is_loaded_by_any_of_its_paths(kept: Path) -> None:
 def test_bad_input_of_export_is_refused(
     kept: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], options: list[str], why: str
 ) -> None:
-    """In one line, and without half of a file."""
     monkeypatch.setitem(sys.modules, "pyarrow", None)
 
     assert 2 == cli.main(["export", *options])

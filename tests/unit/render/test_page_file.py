@@ -61,11 +61,10 @@ def shown(folder: Path, *trials: Any, **changes: Any) -> Reader:  # noqa: ANN401
 
 def dialogues(found: Reader) -> list[dict[str, Any]]:
     """Return the dialogues that are inside of a page."""
-    return [told for text in found.scripts[1:-1] for told in json.loads(decompress(b64decode(text)))]
+    return [output for text in found.scripts[1:-1] for output in json.loads(decompress(b64decode(text)))]
 
 
 def test_page_is_one_file_without_external_requests(tmp_path: Path) -> None:
-    """No address in it but those inside of itself, of its own folder, and of the namespace that nobody asks."""
     found = shown(tmp_path, *trials_of(30), rulings=rulings())
     addresses = [value for _, attributes in found.tags for name, value in attributes.items() if name in {"src", "href"}]
 
@@ -75,7 +74,6 @@ def test_page_is_one_file_without_external_requests(tmp_path: Path) -> None:
 
 
 def test_the_browser_runs_our_script_and_no_other(tmp_path: Path) -> None:
-    """The policy names it by its digest; a script that somebody smuggles in has another."""
     found = shown(tmp_path, *trials_of(3))
     policy = next(str(each["content"]) for tag, each in found.tags if each.get("http-equiv"))
     digest = b64encode(sha256(found.scripts[-1].encode()).digest()).decode()
@@ -140,10 +138,10 @@ def test_json_in_a_script_is_read_back_as_it_was(text: str) -> None:
 def test_a_small_run_has_its_dialogues_inside(tmp_path: Path) -> None:
     """One file is all that has to be sent; nothing lies beside it."""
     found = shown(tmp_path, *trials_of(9))
-    told = dialogues(found)
+    output = dialogues(found)
 
-    assert 9 == len(told)
-    assert "Who is Acme?" == told[0]["turns"][0]["said"][0]["text"]
+    assert 9 == len(output)
+    assert "Who is Acme?" == output[0]["turns"][0]["said"][0]["text"]
     assert not (tmp_path / "shown" / "page").exists()
 
 
@@ -203,12 +201,12 @@ def test_half_an_emoji_leaves_the_page_whole(tmp_path: Path) -> None:
     half = "\ud83e"
     case = replace(planned_case(f"case{half}", f"gpt{half}", f"crm{half}"), key=f"test.py::test[{half}]")
     wrong = replace(trial(case, Verdict.FAILED), scores=failed_scores(half), labels=Labels(tags=(half,)))
-    links = [told["href"] for tag, told in shown(tmp_path, wrong, rulings=rulings()).tags if tag == "a"]
+    links = [output["href"] for tag, output in shown(tmp_path, wrong, rulings=rulings()).tags if tag == "a"]
 
     assert [link for link in links if link and "label=tag%3A%3F" in link]
 
 
-def test_nobody_turns_our_numbers_around(tmp_path: Path) -> None:
+def test_direction_characters_cannot_reverse_numbers(tmp_path: Path) -> None:
     """A name with a sign that writes from right to left would make 20 cases 02."""
     found = replace(keep(tmp_path, [trial("one")]), run={**FACTS, "parts": [{"left_out": {"q\u202e": {"x": 20}}}]})
     text = page.write(found, tmp_path).read_text(encoding="utf-8")

@@ -30,7 +30,6 @@ def test_a_summary_is_appended(tmp_path: Path) -> None:
 
 
 def test_elsewhere_nothing_is_written() -> None:
-    """Nor annotated."""
     assert "" == actions.write_summary(report(Verdict.PASSED), {})
     assert [] == list(
         actions.annotations(replace(report(), rulings=[Ruling(gate="g", holds=False, explanation="e")]), {})
@@ -39,9 +38,9 @@ def test_elsewhere_nothing_is_written() -> None:
 
 def test_unwritable_step_summary_is_reported(tmp_path: Path) -> None:
     """It is no reason to lose a run."""
-    told = actions.write_summary(report(Verdict.PASSED), {actions.SUMMARY: str(tmp_path)})
+    shown = actions.write_summary(report(Verdict.PASSED), {actions.SUMMARY: str(tmp_path)})
 
-    assert told.startswith("the step summary could not be written: ")
+    assert shown.startswith("the step summary could not be written: ")
 
 
 def test_breaches_and_new_failures_are_annotated() -> None:

@@ -1,4 +1,4 @@
-"""A report in Markdown: what a pull request is told."""
+"""A report in Markdown, for a comment on a pull request."""
 
 from dataclasses import replace
 
@@ -34,7 +34,6 @@ def heads(page: str) -> list[str]:
     ],
 )
 def test_the_first_line_says_how_it_ended(found: Report, head: str) -> None:
-    """Nobody has to read on to know whether to read on."""
     assert head == report_page(found).splitlines()[0]
 
 
@@ -48,7 +47,6 @@ def test_report_omits_columns_without_values() -> None:
 
 
 def test_checkpoint_has_columns_for_pass_at_1_and_solved_of_all() -> None:
-    """With its interval, beside the share of all lines."""
     found = report()
     figures = {"pass@1": Figure(value=0.5, interval=(0.43, 0.57)), "solved_of_all": Figure(value=0.4)}
     page = report_page(replace(found, standings=[replace(found.standings[0], figures=figures)]))
@@ -58,7 +56,6 @@ def test_checkpoint_has_columns_for_pass_at_1_and_solved_of_all() -> None:
 
 
 def test_every_row_has_as_many_cells_as_the_head() -> None:
-    """Else GitHub shows no table."""
     mixed = [*trials_of(6), trial("free")]
     page = report_page(reports.build(FACTS, {each.planned.key: each for each in mixed}, []))
     table = [line for line in page.splitlines() if line.startswith("|")]
@@ -68,7 +65,6 @@ def test_every_row_has_as_many_cells_as_the_head() -> None:
 
 @pytest.mark.parametrize("evil", [*MARKUP, "@everybody | `x` [a](b)"])
 def test_nothing_that_a_run_says_is_markup(evil: str) -> None:
-    """Neither in Markdown nor in the HTML that folds a part of it; nobody is mentioned."""
     found = replace(trial(planned_case(evil, evil), Verdict.FAILED), scores=failed_scores(evil))
     page = report_page(reports.build(FACTS, {"a": found}, []))
     summary = next(line for line in page.splitlines() if "<summary>" in line)
@@ -79,7 +75,7 @@ def test_nothing_that_a_run_says_is_markup(evil: str) -> None:
     assert not [line for line in page.splitlines() if "<script" in line.replace("\\<", "")]
 
 
-def test_nobody_turns_a_line_around() -> None:
+def test_direction_characters_cannot_reverse_a_line() -> None:
     """A sign that writes from right to left is spelled out, where ours follows."""
     assert r"a\u202eb" == escaped("a\u202eb")
 

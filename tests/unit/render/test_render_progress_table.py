@@ -68,8 +68,7 @@ def test_three_subjects(snapshot: SnapshotAssertion, width: int | None) -> None:
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
-def test_one_subject_that_asks_nobody(snapshot: SnapshotAssertion, width: int) -> None:
-    """No columns of money, and no sum of one."""
+def test_subject_without_model_calls_has_no_token_columns(snapshot: SnapshotAssertion, width: int) -> None:
     row = Progress(
         suite="crm", subject="oracle", total=1200, passed=300, pass_rate=share(300, 0), rate=1440.0, eta=37.5
     )
@@ -79,7 +78,6 @@ def test_one_subject_that_asks_nobody(snapshot: SnapshotAssertion, width: int) -
 
 @pytest.mark.parametrize("width", range(26, 200, 7))
 def test_nothing_is_wider_than_the_terminal(width: int) -> None:
-    """At any width."""
     assert [] == [line for line in sheet(ROWS, WHOLE, width).lines() if cells(line) > width]
 
 
@@ -101,7 +99,7 @@ def test_nothing_planned_is_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "output"),
     [
         (None, "-"),
         (0.2, "0 s"),
@@ -115,26 +113,24 @@ def test_nothing_planned_is_nothing() -> None:
         (-5, "0 s"),
     ],
 )
-def test_durations(seconds: float | None, told: str) -> None:
-    """In the two units that say most."""
-    assert told == duration(seconds)
+def test_durations(seconds: float | None, output: str) -> None:
+    assert output == duration(seconds)
 
 
 @pytest.mark.parametrize(
-    ("number", "told"),
+    ("number", "output"),
     [(0, "0"), (999, "999"), (1_000, "1.00k"), (12_345, "12.3k"), (1_234_567, "1.23M"), (4 * 10**11, "400G")],
 )
-def test_large_counts(number: int, told: str) -> None:
+def test_large_counts(number: int, output: str) -> None:
     """Three digits."""
-    assert told == large(number)
+    assert output == large(number)
 
 
 @pytest.mark.parametrize(
-    ("cost", "calls", "told"), [(None, 3, "unknown"), (1.5, 3, "$1.50"), (0.0, 3, "$0.00"), (0.0, 0, "-")]
+    ("cost", "calls", "output"), [(None, 3, "unknown"), (1.5, 3, "$1.50"), (0.0, 3, "$0.00"), (0.0, 0, "-")]
 )
-def test_money(cost: float | None, calls: int, told: str) -> None:
-    """Unknown is not zero, and who asks nobody has no costs."""
-    assert told == dollars(Progress(cost=cost, calls=calls))
+def test_money(cost: float | None, calls: int, output: str) -> None:
+    assert output == dollars(Progress(cost=cost, calls=calls))
 
 
 def test_a_name_keeps_its_end() -> None:
@@ -144,7 +140,6 @@ def test_a_name_keeps_its_end() -> None:
 
 
 def test_wide_letters_take_two_columns() -> None:
-    """And a name with them is cut in time."""
     assert 4 == cells("評価")
     assert cells(cut("評価" * 10, 9)) <= 9
 
@@ -164,5 +159,4 @@ def test_phrases_are_folded_between_them() -> None:
 
 
 def test_a_row_in_words(snapshot: SnapshotAssertion) -> None:
-    """For logs."""
     assert snapshot == [in_words(row) for row in [*ROWS, WHOLE]]

@@ -59,7 +59,7 @@ def test_the_gates(snapshot: SnapshotAssertion) -> None:
 
 
 def broken(case: str, file: Path | str, subject: str = "oracle") -> Trial:
-    """Return the trial of a case that nobody can pass."""
+    """Return the trial of a case that no agent can pass."""
     return Trial.invalid(planned(case, subject=subject), f"{file}:7: {case}: turn 1: {{stage}}: 8", Labels())
 
 
@@ -73,7 +73,7 @@ def test_nothing_is_said_where_every_case_is_sound() -> None:
     assert [] == invalid(trial("one"), trial("two", Verdict.FAILED), trial("three", Verdict.ERRORED))
 
 
-def test_an_invalid_case_is_told_with_who_knows_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_cases_are_shown_with_the_lint_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file as it is called from here."""
     monkeypatch.chdir(tmp_path)
 
@@ -99,19 +99,18 @@ def test_a_case_is_invalid_once_for_all_subjects() -> None:
 
 def test_a_long_example_is_cut() -> None:
     """It may have many lines, and the report has them all."""
-    told = invalid(Trial.invalid(planned(), "/data/crm.jsonl:7: one: much\n" + 300 * "more ", Labels()))
+    shown = invalid(Trial.invalid(planned(), "/data/crm.jsonl:7: one: much\n" + 300 * "more ", Labels()))
 
-    assert "1 case is invalid: crmeval lint /data/crm.jsonl" == told[0]
-    assert told[1].startswith("for example /data/crm.jsonl:7: one: much more more")
-    assert told[1].endswith("…")
-    assert len("for example ") + 200 == len(told[1])
+    assert "1 case is invalid: crmeval lint /data/crm.jsonl" == shown[0]
+    assert shown[1].startswith("for example /data/crm.jsonl:7: one: much more more")
+    assert shown[1].endswith("…")
+    assert len("for example ") + 200 == len(shown[1])
 
 
 def test_a_case_that_does_not_say_where_it_is_counts_all_the_same() -> None:
-    """Somebody's own fixture has recorded it."""
-    told = invalid(Trial.invalid(planned(), "no reason", Labels()))
+    shown = invalid(Trial.invalid(planned(), "no reason", Labels()))
 
-    assert ["1 case is invalid: crmeval lint FILE", "for example no reason"] == told
+    assert ["1 case is invalid: crmeval lint FILE", "for example no reason"] == shown
 
 
 def turn(tool: str, *, called: bool = True, replied: bool = True, steps: int = 2, errors: int = 0) -> TurnOutcome:
@@ -152,7 +151,7 @@ def test_details(snapshot: SnapshotAssertion) -> None:
     assert snapshot == "\n".join(summary.details(report(*TALKED)))
 
 
-def test_details_are_told_suite_by_suite() -> None:
+def test_details_are_shown_suite_by_suite() -> None:
     """Whose subjects need not be the same."""
     other = replace(TALKED[0], planned=planned("one", suite="sales", subject="parrot"))
 
@@ -180,7 +179,6 @@ def test_trials_without_turns_have_figures_and_reasons() -> None:
 def test_a_path_is_short_where_it_is_below(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, called: str
 ) -> None:
-    """And whole where it is not."""
     monkeypatch.chdir(tmp_path)
 
     assert called.replace("<parent>", str(tmp_path.parent)) == summary.short((tmp_path / place).resolve())
@@ -205,8 +203,7 @@ def questions() -> Report:
     return reports.build({"id": "mine"}, {each.planned.case: each for each in trials}, [])
 
 
-def test_a_line_tells_how_questions_were_answered() -> None:
-    """And none is for conversations."""
+def test_line_shows_the_metrics_of_questions() -> None:
     (line,) = summary.answers(questions())
 
     assert line.partition(": ")[2] == (

@@ -46,7 +46,6 @@ def many() -> Report:
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
-    """Neither gates nor tables nor reasons nor notes."""
     lines = RunEnd(report=many(), notes=["a note " * 30], places=["report: here"]).lines(width, None)
 
     assert width >= max(map(len, lines))
@@ -88,7 +87,6 @@ def test_errored_trials_are_counted_and_marked() -> None:
 
 
 def test_a_run_without_failures_has_no_reasons() -> None:
-    """And no case to show."""
     sound = report(trial("one"))
 
     assert [] == list(failures(sound, 80))

@@ -103,7 +103,7 @@ def row_of(text: str, *names: str) -> str:
     return re.sub(r"[\s|]+", " ", line.replace("\\", ""))
 
 
-def told(value: float, interval: Interval, between: str) -> str:
+def output(value: float, interval: Interval, between: str) -> str:
     """Return a figure as a view prints it."""
     return f"{value:.3f}{between}".format(*(f"{end:.3f}" for end in interval))
 
@@ -115,7 +115,7 @@ EXPECTED = [*((("crm", subject), passing(subject)) for subject in SUBJECTS), (("
 def test_terminal_table(run: Run, kept: Report, names: Sequence[str], figure: tuple[float, Interval]) -> None:
     """At the end of the run, and of ``crmeval report``."""
     for text in ("\n".join(summary.table(kept)), run("report", "mixed").partition("\n\n")[0]):
-        assert told(*figure, " {} to {}") in row_of(text, *names)
+        assert output(*figure, " {} to {}") in row_of(text, *names)
 
 
 @pytest.mark.parametrize(("names", "figure"), EXPECTED)
@@ -124,7 +124,7 @@ def test_figures_of_the_terminal_report(run: Run, names: Sequence[str], figure: 
     table = next(block for block in run("report", "mixed").split("\n\n") if block.startswith(f"{names[0]} with 95 %"))
     metric = "pass@1" if CHECKPOINT in names else "pass rate"
     rows = [line for line in table.splitlines() if line.startswith(("pass@1", "score:pass@1", "pass rate"))]
-    wanted = told(*figure, " ({} to {})")
+    wanted = output(*figure, " ({} to {})")
 
     assert any(line.startswith(metric) and wanted in line for line in rows)
     assert CHECKPOINT not in names or 1 == len(rows)
@@ -155,8 +155,8 @@ def test_markdown(run: Run, names: Sequence[str], figure: tuple[float, Interval]
     head, row = (re.split(r"\s*\|\s*", line) for line in (row_of_table(text, "suite"), row_of_table(text, names[1])))
     cells = dict(zip(head, row, strict=True))
 
-    assert told(*figure, " ({} to {})") == cells["pass@1 (95 %)"]
-    assert ("-" if CHECKPOINT in names else told(*figure, " ({} to {})")) == cells["pass rate (95 %)"]
+    assert output(*figure, " ({} to {})") == cells["pass@1 (95 %)"]
+    assert ("-" if CHECKPOINT in names else output(*figure, " ({} to {})")) == cells["pass rate (95 %)"]
 
 
 def row_of_table(text: str, name: str) -> str:
@@ -200,11 +200,10 @@ def test_gate_on_the_pass_rate_of_a_checkpoint_names_the_metrics_it_has(kept: Re
 
 @pytest.mark.parametrize(("names", "figure"), EXPECTED)
 def test_status(run: Run, names: Sequence[str], figure: tuple[float, Interval]) -> None:
-    """As text and as JSON."""
     (task,) = [each for each in json.loads(run("status", "mixed", "--json"))["tasks"] if each["subject"] == names[1]]
     metric, other = ("pass@1", "pass_rate") if CHECKPOINT in names else ("pass_rate", "pass@1")
 
-    assert told(*figure, " {} to {}") in row_of(run("status", "mixed"), " × ".join(names)).replace(" - ", " ")
+    assert output(*figure, " {} to {}") in row_of(run("status", "mixed"), " × ".join(names)).replace(" - ", " ")
     assert (figure[0], *figure[1]) == pytest.approx((task[metric], *task["interval"]), abs=1e-6)
     assert task[other] is None
 

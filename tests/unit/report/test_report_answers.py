@@ -79,13 +79,11 @@ def test_what_was_not_graded_is_in_no_figure() -> None:
 
 
 def test_an_answer_comes_back_as_it_was_written() -> None:
-    """From a journal or a report."""
     for each in (trial("correct", 0.25), trial("not_attempted")):
         assert each == Trial.from_dict(each.to_dict())
 
 
 @pytest.mark.parametrize("confidence", [-0.1, 1.1, float("nan")])
 def test_what_is_no_confidence_is_refused(confidence: float) -> None:
-    """As a score is."""
     with pytest.raises(ValueError, match="not between 0 and 1"):
         trial("correct", confidence)

@@ -19,7 +19,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def git(folder: Path, *arguments: str) -> None:
-    """Have git do something, as nobody in particular."""
+    """Run git without the user's own settings."""
     who = ("-c", "user.name=n", "-c", "user.email=e@example.com", "-c", "commit.gpgsign=false")
     subprocess.run(["git", "-C", str(folder), *who, *arguments], check=True, capture_output=True)  # noqa: S607
 
@@ -47,12 +47,10 @@ def test_a_baseline_is_a_run_or_a_file(folder: Path, given: str) -> None:
 
 @pytest.mark.parametrize("given", ["git:main", "git:HEAD:baseline.json", "git:main:baseline.json"])
 def test_a_baseline_is_what_is_committed(committed: Path, given: str) -> None:
-    """In the project's folder, wherever the repository begins."""
     assert "old" == load(given, committed / "reports", committed).report.run["id"]
 
 
 def test_the_project_says_where_its_baseline_is(committed: Path) -> None:
-    """For who names only a commit."""
     with pytest.raises(BaselineError, match=r"git:main.*kept\.json"):
         load("git:main", committed / "reports", committed, path="kept.json")
 
@@ -67,14 +65,12 @@ def test_the_project_says_where_its_baseline_is(committed: Path) -> None:
         ("git:main:deep", "deep"),
     ],
 )
-def test_a_baseline_that_can_not_be_had_is_told(committed: Path, given: str, why: str) -> None:
-    """With what was asked for."""
+def test_unavailable_baseline_is_reported(committed: Path, given: str, why: str) -> None:
     with pytest.raises(BaselineError, match=why):
         load(given, committed / "reports", committed)
 
 
 def test_what_is_committed_may_be_no_report(committed: Path) -> None:
-    """Any file can be called a baseline."""
     (committed / "baseline.json").write_text("[]")
     git(committed, "commit", "-q", "-a", "-m", "nonsense")
 
@@ -91,7 +87,6 @@ def test_a_run_without_a_report_is_no_baseline(folder: Path) -> None:
 
 
 def test_run_is_not_its_own_baseline(folder: Path) -> None:
-    """However he is named."""
     assert is_of_run("old", folder, "old")
     assert is_of_run(str(folder / "old.json"), folder, "old")
     assert not is_of_run("old", folder, "new")
@@ -109,7 +104,6 @@ def test_report_has_the_commit_of_the_run(committed: Path) -> None:
 
 
 def test_where_there_is_no_repository_there_is_no_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor where there is no git."""
     assert {} == commit_at(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert {} == commit_at(tmp_path)

@@ -56,7 +56,7 @@ AFTER = of(
 )
 
 
-def test_each_case_is_told_under_what_became_of_it() -> None:
+def test_each_case_is_in_the_list_of_its_change() -> None:
     """Only what both have scored with the same content is paired."""
     (contrast,) = compare(AFTER, BEFORE).contrasts
 
@@ -186,7 +186,6 @@ def test_subjects_of_only_one_run_are_listed() -> None:
 
 
 def test_two_subjects_can_be_compared() -> None:
-    """Of one run, or of two."""
     run = of(trial(planned("a", subject="x"), FAILED), trial(planned("a", subject="y")))
 
     (contrast,) = compare(run, run, subjects=("y", "x")).contrasts
@@ -195,7 +194,6 @@ def test_two_subjects_can_be_compared() -> None:
 
 
 def test_where_nothing_is_paired_nothing_is_claimed() -> None:
-    """Neither a difference nor a p-value."""
     (contrast,) = compare(of(content("a", "new")), of(content("a", "old"))).contrasts
 
     assert (0, None, None, None, False) == (
@@ -208,7 +206,6 @@ def test_where_nothing_is_paired_nothing_is_claimed() -> None:
 
 
 def test_a_comparison_is_written_as_documented_and_can_be_read(tmp_path: Path) -> None:
-    """As a part of the report."""
     schema = json.loads((files("pytest_crmeval") / "report/report.schema.json").read_text())
     comparison = compare(AFTER, BEFORE, source="git:main")
     written = json.loads(json.dumps(comparison.to_dict()))
@@ -221,17 +218,16 @@ def test_a_comparison_is_written_as_documented_and_can_be_read(tmp_path: Path) -
 
 def test_a_comparison_in_a_terminal() -> None:
     """Who, how many, from where to where, how sure; and which cases."""
-    told = list(contrasts.lines(compare(AFTER, BEFORE)))
+    shown = list(contrasts.lines(compare(AFTER, BEFORE)))
 
-    assert "compared with old (2026-11-17T09:00:00+00:00 at c0ffee)" == told[0]
-    assert told[1].split()[:5] == ["suite", "subject", "paired", "before", "after"]
-    assert ["crm", "oracle", "3", "0.667", "0.667", "+0.000"] == told[2].split()[:6]
-    assert "newly failing in crm, oracle: 1" in told
-    assert "  lost: state is too low" in told
+    assert "compared with old (2026-11-17T09:00:00+00:00 at c0ffee)" == shown[0]
+    assert shown[1].split()[:5] == ["suite", "subject", "paired", "before", "after"]
+    assert ["crm", "oracle", "3", "0.667", "0.667", "+0.000"] == shown[2].split()[:6]
+    assert "newly failing in crm, oracle: 1" in shown
+    assert "  lost: state is too low" in shown
 
 
 def test_only_some_of_many_changes_are_shown() -> None:
-    """At the end of a run; the command tells all."""
     before, after = (of(*(trial(str(n), verdict) for n in range(9))) for verdict in (PASSED, FAILED))
     comparison = compare(after, before)
 
@@ -262,12 +258,12 @@ def test_a_report_in_markdown() -> None:
     assert "<details open><summary>newly failing in crm: 1</summary>" in page
 
 
-def test_a_case_that_passes_less_often_is_told_with_its_shares() -> None:
+def test_case_that_passes_less_often_is_listed_with_its_shares() -> None:
     """With repeats it is not simply failing; without, the list says it all."""
     shares = ((1.0, 0.5), (1.0, 0.0), (None, 0.5))
-    told = [CaseChange(case="a", before=before, after=after).shares for before, after in shares]
+    shown = [CaseChange(case="a", before=before, after=after).shares for before, after in shares]
 
-    assert ["1.00 to 0.50", "", ""] == told
+    assert ["1.00 to 0.50", "", ""] == shown
 
 
 def test_a_run_that_is_not_complete_says_what_gone_and_new_may_mean() -> None:

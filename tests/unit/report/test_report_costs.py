@@ -54,7 +54,7 @@ def paid(spent: float, *, subject: Bill | None = None, judge: Bill | None = None
 
 
 @pytest.mark.parametrize(
-    ("cost", "told"),
+    ("cost", "shown"),
     [
         (None, "unknown"),
         (0.0, "$0.00"),
@@ -69,12 +69,12 @@ def paid(spent: float, *, subject: Bill | None = None, judge: Bill | None = None
         (12345.6, "$12,345.60"),
     ],
 )
-def test_a_sum_has_the_digits_that_matter(cost: float | None, told: str) -> None:
+def test_a_sum_has_the_digits_that_matter(cost: float | None, shown: str) -> None:
     """Four of them below a dollar, cents above; unknown is not zero."""
-    assert told == bills.dollars(cost)
+    assert shown == bills.dollars(cost)
 
 
-def test_the_table_has_bills_when_somebody_has_one(snapshot: SnapshotAssertion) -> None:
+def test_table_has_cost_columns_if_a_subject_has_a_bill(snapshot: SnapshotAssertion) -> None:
     """A subject that called no model has dashes; a missing price makes the cost unknown."""
     assert snapshot == "\n".join(summary.table(report(GPT, ORACLE, VLLM)))
 
@@ -85,7 +85,6 @@ def test_the_table_marks_what_was_replayed(snapshot: SnapshotAssertion) -> None:
 
 
 def test_without_models_nothing_is_said() -> None:
-    """As before there were any."""
     assert [] == lines(ORACLE, spent=0.0)
     assert [] == list(bills.details("crm", [ORACLE]))
     assert next(summary.table(report(ORACLE))).endswith("  failed  pass rate  95 % interval")
@@ -100,7 +99,6 @@ def test_the_total_of_a_run_is_one_line() -> None:
 
 
 def test_a_total_with_an_unknown_price_is_what_is_known_and_more() -> None:
-    """And says whose price it is."""
     unknown = "unknown price: vllm; add ?price=INPUT/OUTPUT, in dollars per million tokens"
 
     assert (
@@ -121,38 +119,37 @@ def test_each_model_of_a_learner_has_a_price_of_its_own() -> None:
     )
 
 
-@pytest.mark.parametrize(("spent", "told"), [(0.24, "more than $0.24"), (0.0, "unknown")])
+@pytest.mark.parametrize(("spent", "shown"), [(0.24, "more than $0.24"), (0.0, "unknown")])
 @pytest.mark.parametrize("who", ["subject", "judge"])
-def test_what_a_run_has_paid_is_more_than_what_is_known(who: str, spent: float, told: str) -> None:
+def test_what_a_run_has_paid_is_more_than_what_is_known(who: str, spent: float, shown: str) -> None:
     """If a subject or a judge was called at an unknown price."""
-    assert f"spent by this run: {told}" in paid(spent, **{who: UNPRICED})[0]
+    assert f"spent by this run: {shown}" in paid(spent, **{who: UNPRICED})[0]
 
 
 def test_what_was_replayed_at_an_unknown_price_was_not_paid() -> None:
-    """So all is known."""
     assert paid(0.0, subject=replace(UNPRICED, replayed=True))[0].endswith("; spent by this run: $0.00")
 
 
 def test_the_judge_has_a_line_for_each_subject() -> None:
     """What it found, how far it can be trusted, and its cost."""
-    (told,) = lines(replace(ORACLE, judge=JUDGE))
+    (shown,) = lines(replace(ORACLE, judge=JUDGE))
 
     assert (
         "judge of oracle (crm): 120 graded (5 cached), 3 not graded; 310 undecided statements, 12 of them false, "
         "9 replies failed; kappa 0.89 on 152 labelled statements (70 of 76 false ones found, 2 of 76 true ones called "
         "false); 540 calls, $0.50"
-    ) == told
+    ) == shown
 
 
 def test_a_judge_that_may_not_decide_has_the_reason_in_its_line() -> None:
     """And a judge of questions has nothing but counts and cost."""
-    (told,) = lines(replace(ORACLE, judge=JudgeFigures(graded=2, statements=3, false=1, restriction="it is new")))
+    (shown,) = lines(replace(ORACLE, judge=JudgeFigures(graded=2, statements=3, false=1, restriction="it is new")))
     (of_questions,) = lines(replace(ORACLE, judge=JudgeFigures(not_graded=3)))
 
     assert (
         "judge of oracle (crm): 2 graded, 0 not graded; 3 undecided statements, 1 of them false, 0 replies failed; "
         "only reported, because it is new; no calls"
-    ) == told
+    ) == shown
     assert "judge of oracle (crm): 0 graded, 3 not graded; no calls" == of_questions
 
 
@@ -168,17 +165,17 @@ def test_a_note_has_a_line() -> None:
 
 def test_many_notes_are_cut() -> None:
     """The report has them all."""
-    told = lines(replace(ORACLE, notes={f"{number} {'much ' * 100}": 1 for number in range(10, 35)}))
+    shown = lines(replace(ORACLE, notes={f"{number} {'much ' * 100}": 1 for number in range(10, 35)}))
 
-    assert 11 == len(told)
-    assert "... and 15 more notes: see the JSON report" == told[-1]
-    assert max(map(len, told)) < 240
+    assert 11 == len(shown)
+    assert "... and 15 more notes: see the JSON report" == shown[-1]
+    assert max(map(len, shown)) < 240
 
 
 def test_details_tell_everything(snapshot: SnapshotAssertion) -> None:
     """Side by side; what can't be known is a dash."""
     nothing_passed = replace(GPT, subject="unlucky", passed=0, failed=120, replayed=120)
 
-    told = list(summary.details(report(GPT, ORACLE, nothing_passed, VLLM)))
+    shown = list(summary.details(report(GPT, ORACLE, nothing_passed, VLLM)))
 
-    assert snapshot == "\n".join(told)
+    assert snapshot == "\n".join(shown)

@@ -37,7 +37,7 @@ def dollar_per_call(usage: Usage) -> float | None:
     return 1.0 if usage.input < 200_000 else 0.0
 
 
-def nobody_knows(_usage: Usage) -> float | None:
+def no_price(_usage: Usage) -> float | None:
     """Charge an unknown amount."""
     return None
 
@@ -46,7 +46,7 @@ def price(spec: str) -> Pricing | None:
     """Charge for models of openai, not for the oracle; who knows what others take."""
     if ":" not in spec:
         return None
-    return dollar_per_call if spec.startswith("openai") else nobody_knows
+    return dollar_per_call if spec.startswith("openai") else no_price
 
 
 def estimated(
@@ -97,7 +97,6 @@ def test_fractions_of_calls_add_up() -> None:
 
 
 def test_a_model_that_was_never_asked_takes_what_another_took_for_the_same_case() -> None:
-    """Which is said, with its name."""
     found = forecast([case("one", "openai:gpt-5")], played("two", CLAUDE, calls=9), played("one", calls=4))
 
     assert (4, {"lent": 1}, [GPT]) == (found.load.usage.calls, found.grounds, found.lenders)
@@ -128,7 +127,6 @@ def test_a_guess_knows_who_is_paid_for_filling_a_cache(spec: str, written: int) 
 
 
 def test_a_longer_case_takes_more_with_each_call() -> None:
-    """Every call reads all that came before it."""
     short, long = (forecast([case("one")], turns=turns).load for turns in (2, 4))
 
     assert long.input > 2 * short.input
@@ -149,7 +147,6 @@ def test_an_unknown_price_makes_the_cost_unknown() -> None:
 
 
 def test_an_agent_that_asks_no_model_takes_nothing() -> None:
-    """Neither calls nor money."""
     found = forecast([planned("one"), planned("two")], played("one"))
 
     assert (2, UsageEstimate(), 0.0, {}) == (found.cases, found.load, found.cost, found.grounds)
@@ -157,7 +154,6 @@ def test_an_agent_that_asks_no_model_takes_nothing() -> None:
 
 @pytest.mark.parametrize(("at_once", "seconds"), [(1, 16.0), (2, 8.0), (48, 8.0)])
 def test_time_passes_for_several_at_once(at_once: int, seconds: float) -> None:
-    """But not for more of them than there are."""
     found = estimated([case("one"), case("two")], played("one"), played("two"), pace=Throughput(at_once=at_once))
 
     assert seconds == found.elapsed()
@@ -183,7 +179,6 @@ def test_a_cap_makes_it_last(rate: str, seconds: float) -> None:
 
 
 def test_a_cap_holds_for_the_judge_by_its_model() -> None:
-    """Whatever name the judge was given."""
     judge = Judging(name="strict", spec=f"{JUDGE}?temperature=0", samples=1, price=dollar_per_call)
 
     found = estimated([planned("one")], judge=judge, pace=Throughput(at_once=1, caps=[Cap.parse(f"{JUDGE} 1rpm")]))
@@ -225,8 +220,7 @@ def test_the_time_of_a_replayed_trial_is_that_of_the_newest_live_one() -> None:
     assert (2, 9.0) == (found.load.usage.calls, found.load.seconds)
 
 
-def test_a_judged_trial_of_who_asks_no_model_tells_of_its_judge_only() -> None:
-    """No model is taken to be like the oracle."""
+def test_judged_trial_without_model_calls_counts_for_the_judge_only() -> None:
     judged = PastTrial(
         case=("crm", "one", "f00d"), spec="oracle", turns=2, seconds=0.1, judged=Usage(calls=3, input=600)
     )
@@ -239,7 +233,6 @@ def test_a_judged_trial_of_who_asks_no_model_tells_of_its_judge_only() -> None:
 
 
 def test_a_judge_is_asked_about_every_trial() -> None:
-    """So many times, each like an opinion of an earlier run; nobody but a judge is judged by."""
     judged = replace(played("one"), judged=Usage(input=600, output=60, calls=3))
     judge = Judging(name="judge", spec=JUDGE, samples=5, price=dollar_per_call)
 
@@ -250,7 +243,6 @@ def test_a_judge_is_asked_about_every_trial() -> None:
 
 
 def test_a_judge_that_was_never_asked_is_guessed() -> None:
-    """Like everything that nobody has seen."""
     judge = Judging(name="judge", spec=JUDGE, samples=1, price=dollar_per_call)
 
     *_, found = estimated([case("one")], played("one"), judge=judge).forecasts
@@ -285,7 +277,6 @@ def test_estimate_fits_the_width_of_a_terminal() -> None:
 
 
 def test_the_lines_of_a_guess_name_what_was_assumed(snapshot: SnapshotAssertion) -> None:
-    """So that a reader can think otherwise."""
     assert snapshot == "\n".join(lines(estimated([case("one")])))
 
 
@@ -315,7 +306,6 @@ def test_a_question_is_one_call_with_a_prompt_of_its_own() -> None:
 
 
 def test_a_question_is_like_other_questions_and_a_turn_like_other_turns() -> None:
-    """What one takes tells nothing about the other."""
     turn, question = played("old", calls=4, turns=1), replace(played("other", calls=2, turns=1), is_question=True)
 
     assert {"crm": 12, "q": 2} == calls(asked(turn, question))
@@ -323,7 +313,6 @@ def test_a_question_is_like_other_questions_and_a_turn_like_other_turns() -> Non
 
 
 def test_a_judge_is_asked_only_about_what_it_grades() -> None:
-    """Of questions, those that nobody else can grade."""
     judge = Judging(name="j", spec=JUDGE, samples=3, price=dollar_per_call)
 
     assert 3 == calls(asked(judge=judge))["judge"]
@@ -370,12 +359,12 @@ def test_each_role_of_a_learner_is_guessed_apart() -> None:
         role: each.cases for role, each in found.items()
     }
     assert (8_000, 6.0, None) == (found["teacher"].load.input, found["reward"].cost, found["arbiter"].cost)
-    told = list(lines(learning()))
-    assert "unknown price: arbiter of atlas; " in "".join(told)
-    assert any(line.startswith("guess: 1 review per turn") for line in told)
+    shown = list(lines(learning()))
+    assert "unknown price: arbiter of atlas; " in "".join(shown)
+    assert any(line.startswith("guess: 1 review per turn") for line in shown)
 
 
-def test_nothing_is_told_of_roles_that_nobody_asks() -> None:
+def test_roles_that_are_not_used_are_not_estimated() -> None:
     """Only what is held out is left, and that the student plays alone."""
     assert ["student"] == [each.role for each in learning(names=["held"]).forecasts]
 

@@ -14,7 +14,6 @@ from pytest_crmeval.report.exact_interval import clopper_pearson, exact_clustere
 @pytest.mark.parametrize("level", [0.8, 0.9, 0.98])
 @pytest.mark.parametrize(("passed", "scored"), [(0, 1), (1, 1), (0, 7), (3, 7), (7, 7), (130, 200), (3599, 3600)])
 def test_intervals_are_those_of_scipy(passed: int, scored: int, level: float) -> None:
-    """Also of nothing and of everything."""
     theirs = binomtest(passed, scored).proportion_ci(level, method="exact")
 
     assert pytest.approx((theirs.low, theirs.high)) == clopper_pearson(passed, scored, level)
@@ -38,11 +37,10 @@ def test_an_end_is_beyond_the_truth_no_more_often_than_it_says(count: int, share
 
 
 def test_cases_that_are_tried_once_are_as_many_as_they_are() -> None:
-    """Then the interval is that of all of them."""
     assert clopper_pearson(7, 10, 0.9) == exact_clustered([(1.0, 1.0)] * 7 + [(0.0, 1.0)] * 3, 0.9)
 
 
-def test_what_was_told_from_few_units_counts_for_less() -> None:
+def test_few_units_give_a_wider_bound() -> None:
     """Twelve cases, each three times the same: eleven observations (a mean was estimated), or by Student fewer."""
     alike = [(3.0, 3.0)] * 8 + [(0.0, 3.0)] * 4
     found, eleven = exact_clustered(alike, 0.9), clopper_pearson(11 * 2 / 3, 11, 0.9)
@@ -64,7 +62,6 @@ def test_where_units_hardly_differ_each_counts_once(parts: list[tuple[float, flo
 
 @pytest.mark.parametrize(("share", "end"), [(0.66, 0.6), (1.0, 0.99), (0.3, 0.35), (0.0, 0.05)])
 def test_so_many_observations_have_an_interval_that_ends_there(share: float, end: float) -> None:
-    """Below the share or above it."""
     size = size_with(share, end, 0.9)
     found = clopper_pearson(share * size, size, 0.9)
     assert found
@@ -73,15 +70,13 @@ def test_so_many_observations_have_an_interval_that_ends_there(share: float, end
 
 
 def test_what_is_all_but_the_share_itself_takes_more_than_anybody_has() -> None:
-    """Nobody is told to play a billion cases."""
     assert inf == size_with(0.6, 0.6 - 1e-7, 0.9)
 
 
 def test_a_gate_that_wants_no_confidence_does_not_load_it() -> None:
-    """Nor scipy."""
     code = (
         "import sys, pytest_crmeval.report.gating; print([name for name in ('scipy', 'numpy') if name in sys.modules])"
     )
-    told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    shown = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
 
-    assert "[]\n" == told.stdout
+    assert "[]\n" == shown.stdout

@@ -113,7 +113,6 @@ def test_cases_of_one_chain_count_as_one_unit() -> None:
 
 
 def test_pass_at_1_with_repeats_has_the_interval_of_the_pass_rate() -> None:
-    """Both are the share of trials that pass."""
     dice = Random(3)  # noqa: S311 (no secret)
     often = [each for n in range(40) for each in tried(str(n), *(dice.choice([PASSED, FAILED]) for _ in range(4)))]
 
@@ -202,7 +201,6 @@ def test_answers_have_the_figures_of_the_metrics() -> None:
 
 
 def test_scores_have_figures() -> None:
-    """By their names."""
     trials = [trial(str(n), scores={"state": n / 4, "reply": 1.0}) for n in range(5)]
 
     figures = figures_of(trials)
@@ -222,7 +220,6 @@ def test_a_kind_may_count_what_it_likes() -> None:
 
 
 def test_nothing_scored_has_no_figures() -> None:
-    """Which is not zero."""
     assert {} == figures_of([trial("one", Verdict.ERRORED), trial("two", Verdict.INVALID)])
 
 
@@ -235,9 +232,9 @@ from tests.fakes import trial
 figures_of([trial("one"), trial("two")])
 print([name for name in ("scipy", "numpy") if name in sys.modules])
 """
-    told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    shown = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
 
-    assert "[]\n" == told.stdout
+    assert "[]\n" == shown.stdout
 
 
 @DETERMINISTIC

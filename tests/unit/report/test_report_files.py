@@ -136,7 +136,6 @@ def test_trials_are_in_the_order_of_their_keys() -> None:
 
 
 def test_a_run_of_nothing_is_a_report_of_nothing() -> None:
-    """No summary, no trial."""
     assert Report(run=RUN, standings=[], trials=[]) == build([], [])
 
 
@@ -275,14 +274,12 @@ def test_the_schema_would_notice(name: str, wrong: object) -> None:
 
 
 def test_a_report_that_was_written_can_be_loaded(tmp_path: Path) -> None:
-    """As it was."""
     report = build()
 
     assert report == reports.load(reports.write(report, tmp_path))
 
 
 def test_a_report_from_before_there_were_metrics_can_be_loaded(tmp_path: Path) -> None:
-    """With the counts that it has, and no others."""
     trials = [trial("one"), trial("two", Verdict.FAILED)]
     path = tmp_path / "older.json"
     path.write_text(json.dumps(older(json.loads(json.dumps(build(trials, []).to_dict())))), encoding="utf-8")
@@ -303,9 +300,9 @@ def test_what_is_no_text_is_reported_all_the_same(tmp_path: Path) -> None:
     """A model may send half a surrogate pair; that must not cost the report."""
     report = build([Trial.errored(planned(), "ValueError: \ud83d")], [])
 
-    (told,) = reports.load(reports.write(report, tmp_path)).trials
+    (shown,) = reports.load(reports.write(report, tmp_path)).trials
 
-    assert r"ValueError: \ud83d" == told.reason
+    assert r"ValueError: \ud83d" == shown.reason
 
 
 def test_latest_points_at_the_run(tmp_path: Path) -> None:
@@ -319,7 +316,6 @@ def test_latest_points_at_the_run(tmp_path: Path) -> None:
 
 
 def test_nothing_else_is_left_behind(tmp_path: Path) -> None:
-    """No drafts, no hidden files."""
     reports.write(build(run="first"), tmp_path)
     reports.write(build(run="second"), tmp_path)
 
@@ -395,7 +391,6 @@ def test_invalid_file_is_not_a_report(tmp_path: Path, junk: object) -> None:
     ],
 )
 def test_results_that_are_not_those_of_the_trials_are_refused(changes: dict[str, Any], why: str) -> None:
-    """A gate counts by the ones and takes rates from the others: whoever changed a report is not believed."""
     changed = {name: value for name, value in document(**changes).items() if value is not ...}
 
     with pytest.raises((ValueError, KeyError)) as caught:
@@ -405,7 +400,6 @@ def test_results_that_are_not_those_of_the_trials_are_refused(changes: dict[str,
 
 
 def test_another_schema_is_named(tmp_path: Path) -> None:
-    """Whoever wrote it was newer than we are."""
     path = tmp_path / "newer.json"
     path.write_text(json.dumps(document(schema="crmeval.report/2")), encoding="utf-8")
 
@@ -426,7 +420,6 @@ def test_a_report_with_more_fields_can_be_loaded(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "said"), [("nowhere.json", "No such file or directory"), (".", "Is a directory")])
 def test_what_is_no_file_is_no_report(tmp_path: Path, name: str, said: str) -> None:
-    """Told with its path."""
     with pytest.raises(ReportError) as caught:
         reports.load(tmp_path / name)
 

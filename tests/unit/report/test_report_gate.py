@@ -70,7 +70,6 @@ def test_spaces_around_the_comparison_and_at_the_end_say_nothing(text: str) -> N
     ],
 )
 def test_every_form_of_a_gate_is_read(text: str, expected: dict[str, object]) -> None:
-    """As the page on gates has them."""
     gate = Gate.parse(text)
 
     assert expected == {name: getattr(gate, name) for name in expected}
@@ -131,7 +130,6 @@ UNIT = "a unit (ms, s, min) right after the number, or the end"
     ],
 )
 def test_a_gate_that_cannot_be_read_points_at_the_place(text: str, wanted: str, place: int) -> None:
-    """Whoever wrote it sees what was expected, and a caret below where."""
     with pytest.raises(GateSyntaxError) as caught:
         Gate.parse(text)
 
@@ -156,7 +154,6 @@ def test_who_asks_for_a_part_is_not_judged_by_gates_of_the_rest() -> None:
 
 
 def test_a_gate_is_idle_only_beside_another() -> None:
-    """Otherwise a misspelt suite would let everything through."""
     assert (["crn"], []) == concerning("crn.passed > 0", parts=[PARTIAL])
 
 
@@ -186,7 +183,6 @@ def test_what_a_merge_was_asked_for_is_what_its_runs_were_asked_for() -> None:
 
 
 def test_who_asks_for_agents_by_name_is_not_judged_by_gates_of_others() -> None:
-    """As long as another gate is left; a misspelt subject of a run that nobody chose agents for is judged."""
     texts = ("crm[s].passed > 0", "crm[gpt].passed > 0")
     chosen: JsonObject = {"chosen": True, "agents": {"s": "s"}}
     by_default: JsonObject = {"agents": {"s": "s"}}
@@ -202,14 +198,12 @@ def test_who_asks_for_agents_by_name_is_not_judged_by_gates_of_others() -> None:
 
 
 def test_a_gate_of_another_agent_is_idle_only_beside_another() -> None:
-    """Otherwise nobody would judge."""
     chosen: JsonObject = {"chosen": True, "agents": {"s": "s"}}
 
     assert (["crm"], []) == concerning("crm[gpt].passed > 0", parts=[chosen])
 
 
 def test_a_checkpoint_that_is_missing_is_a_breach() -> None:
-    """It is no agent: nobody could have asked for it by name."""
     summaries = [
         SubjectSummary(suite="checkpoints", subject="checkpoint-49", passed=1),
         SubjectSummary(suite="crm", subject="s"),

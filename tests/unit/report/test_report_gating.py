@@ -112,7 +112,6 @@ def test_a_gate_without_a_subject_is_judged_for_controls_if_there_is_nothing_els
 
 
 def test_counts_and_costs_without_a_subject_are_added_up() -> None:
-    """Of all subjects that are not controls."""
     found = report(crm("a", failed=1), crm("b", failed=2), crm("mute", failed=4))
 
     assert "failed is 3" == ruled("crm.failed <= 3", found).explanation
@@ -182,7 +181,6 @@ def test_agent_without_a_model_costs_nothing() -> None:
 
 @pytest.mark.parametrize("metric", ["cost", "cost_per_pass"])
 def test_an_unknown_price_is_a_breach(metric: str) -> None:
-    """Which is not a price of zero."""
     expected = (False, "the price of a model is unknown; add it with ?price=")
 
     assert expected == costs(f"crm.{metric} <= 1000", Bill(cost=None))
@@ -194,7 +192,7 @@ def test_a_cost_per_pass_where_nothing_passed_is_a_breach() -> None:
     assert (False, "no trial passed") == costs("crm.cost_per_pass <= 1000", Bill(cost=1.0), passed=0)
 
 
-def test_a_ruling_tells_interval_and_margin() -> None:
+def test_ruling_has_interval_and_margin() -> None:
     """66 of 100: Wilson has 0.563 to 0.745 (by scipy's proportion_ci), and 0.06 are left."""
     ruling = ruled("crm.pass_rate >= 0.60", of(*played(66, 34)))
 
@@ -250,7 +248,6 @@ def test_a_gate_of_one_subject() -> None:
 
 
 def test_a_gate_of_each_subject_has_a_ruling_for_each() -> None:
-    """In the order of the report."""
     rulings = judge([Gate.parse("crm[*].failed == 0")], of(*played(4, 0, "good"), *played(0, 4, "bad")))
 
     assert [("bad", False), ("good", True)] == [(ruling.subject, ruling.holds) for ruling in rulings]
@@ -278,7 +275,6 @@ def test_missing_metric_is_a_breach() -> None:
 
 
 def test_times_can_be_gated() -> None:
-    """In seconds."""
     found = of(*(trial(str(n), seconds=float(n)) for n in range(101)))
 
     assert ruled("crm.latency_p95 <= 95s", found).holds
@@ -391,8 +387,8 @@ def test_a_baseline_of_others_says_whom_it_has(text: str) -> None:
     """A renamed agent is another subject; a suite may be new."""
     run = of(*played(3, 0, "new"))
 
-    told = "the baseline has none of these subjects in crm, only old, older"
-    assert told == ruled(text, run, of(*played(3, 0, "old"), *played(3, 0, "older"))).explanation
+    output = "the baseline has none of these subjects in crm, only old, older"
+    assert output == ruled(text, run, of(*played(3, 0, "old"), *played(3, 0, "older"))).explanation
     assert "the baseline has no suite 'crm'" == ruled(text, run, of(*played(3, 0, suite="q"))).explanation
 
 
@@ -453,8 +449,8 @@ def test_a_gate_with_an_offset_says_how_often_it_fires_by_chance() -> None:
     text = "crm.pass_rate >= baseline - 0.02"
     verdicts = [(FAILED, PASSED)] * 10 + [(PASSED, FAILED)] * 10 + [(PASSED, PASSED)] * 80
     before, after = (of(*(trial(planned(str(n)), pair[side]) for n, pair in enumerate(verdicts))) for side in (0, 1))
-    told = ruled(text, after, replace(before, run={**before.run, "id": "before"})).explanation
-    shown = re.search(r"an unchanged agent breaches this gate in (\d+) % of runs with 100 cases", told)
+    output = ruled(text, after, replace(before, run={**before.run, "id": "before"})).explanation
+    shown = re.search(r"an unchanged agent breaches this gate in (\d+) % of runs with 100 cases", output)
     assert shown
 
     draw = Random(20261118)  # noqa: S311 (a simulation)
@@ -463,12 +459,11 @@ def test_a_gate_with_an_offset_says_how_often_it_fires_by_chance() -> None:
     drawn = sum(net / 100 < -0.02 - 1e-9 for net in runs) / len(runs)
 
     assert pytest.approx(drawn, abs=0.015) == int(shown[1]) / 100
-    assert "prefer 'not worse than baseline'" in told
+    assert "prefer 'not worse than baseline'" in output
 
 
 @pytest.mark.parametrize("text", ["crm.pass_rate >= baseline - 0.3", "crm.pass_rate <= baseline + 0.01"])
 def test_a_gate_that_rarely_fires_by_chance_has_no_warning(text: str) -> None:
-    """Nor one in the other direction."""
     assert "unchanged" not in ruled(text, of(*played(59, 41)), of(*played(60, 40))).explanation
 
 
@@ -546,7 +541,6 @@ def renumbered(trials: Sequence[Trial], first: int) -> list[Trial]:
 
 
 def test_better_agent_is_not_worse() -> None:
-    """However significant it is."""
     after, before = lost(20)
 
     assert ruled("crm.pass_rate not worse than baseline", after, before).holds
@@ -577,12 +571,11 @@ def test_a_gate_on_too_few_cases_can_not_be_judged_and_does_not_hold(lost_of_fou
     enough, few = judge(gates, after, before)
 
     assert (False, 0.03125) == (enough.holds, enough.p)
-    told = "both runs share 4 cases; at least 5 are needed"
-    assert (False, None, told) == (few.holds, few.p, few.explanation)
+    output = "both runs share 4 cases; at least 5 are needed"
+    assert (False, None, output) == (few.holds, few.p, few.explanation)
 
 
 def test_turns_can_be_compared_too() -> None:
-    """Each case by its share of right turns."""
     right = TurnOutcome(tool="t", called=True, replied=True, steps=1, errors=0)
     wrong = replace(right, replied=False)
 

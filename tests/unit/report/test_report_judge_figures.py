@@ -38,12 +38,10 @@ def figures(*judgements: Judgement) -> JudgeFigures:
 
 
 def test_without_a_judgement_there_are_no_figures() -> None:
-    """None, not zero."""
     assert judge_figures([judged(None), trial(verdict=Verdict.ERRORED)]) is None
 
 
 def test_statements_are_counted_by_what_the_judge_finds() -> None:
-    """And trials whose reply fails because of it."""
     found = figures(about("true", "false"), about("false", "false"), about("unclear"))
 
     assert (3, 5, 3, 2) == (found.graded, found.statements, found.false, found.failed)
@@ -74,7 +72,6 @@ def test_judge_of_questions_has_no_agreement_with_statements() -> None:
 
 
 def test_what_is_not_graded_is_counted_apart() -> None:
-    """Also where an opinion was given before the trouble."""
     found = figures(UNKNOWN, replace(about("false"), trouble="timeout"), about("true", cached=True))
 
     assert (2, 1, 1, 0) == (found.not_graded, found.graded, found.cached, found.false)

@@ -62,7 +62,6 @@ def test_what_errored_was_not_learnt_from(tmp_path: Path) -> None:
 
 
 def test_a_run_begins_with_nothing(tmp_path: Path) -> None:
-    """Whatever others have learnt beside it."""
     keep(tmp_path, taught(added=(entry(),)))
     found = books(tmp_path)
     found.begin([], [], [atlas()])
@@ -103,23 +102,23 @@ def test_another_run_may_be_gone_on_with(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("learning_from", "spec", "told"),
+    ("learning_from", "spec", "shown"),
     [
         ("nowhere", "atlas", "has no run with this id"),
         ("earlier", "atlas", "no agent learned in this run"),
         ("", "atlas?learning=frozen", "no playbook to freeze"),
     ],
 )
-def test_what_nobody_has_learnt_can_not_be_begun_with(tmp_path: Path, learning_from: str, spec: str, told: str) -> None:
-    """It is told before anything is played."""
+def test_run_without_learning_has_no_playbook_to_start_with(
+    tmp_path: Path, learning_from: str, spec: str, shown: str
+) -> None:
     keep(tmp_path, trial(atlas()))
 
-    with pytest.raises(pytest.UsageError, match=told):
+    with pytest.raises(pytest.UsageError, match=shown):
         books(tmp_path, learning_from).begin([], [], [atlas(spec=spec)])
 
 
 def test_a_playbook_is_found_by_its_key_or_by_its_suite() -> None:
-    """The same learner may be written otherwise, as one that is frozen is; two of a suite are told apart by name."""
     other = playbook(played=3)
 
     assert replace(BOOK, played=0) == suited({KEY: BOOK, "crm/other": other}, KEY)
@@ -139,7 +138,7 @@ def test_a_run_goes_on_with_what_it_began_with() -> None:
     ]
 
 
-def test_time_is_told_as_far_as_it_is_known() -> None:
+def test_time_is_shown_if_it_is_known() -> None:
     """Trials of before there was a time to learn have it in their own; where nothing is learnt it takes none."""
     found = [
         learning_of([replace(taught(learning=learning), seconds=3.0, learning_seconds=seconds)], {})
@@ -151,7 +150,7 @@ def test_time_is_told_as_far_as_it_is_known() -> None:
     ]
 
 
-def test_a_playbook_is_told() -> None:
+def test_playbook_is_shown() -> None:
     """Each entry with how it has done, and the notes."""
     book = replace(BOOK, teacher_notes="Look\nhere.")
 

@@ -40,7 +40,7 @@ def figures(trials: Sequence[Trial], **others: Sequence[Trial]) -> Learning:
     return found
 
 
-def test_success_is_told_along_the_stream() -> None:
+def test_success_is_shown_along_the_stream() -> None:
     """In the order in which it was played; what errored was not learnt from, and will be played again."""
     stream = [taught(number, P if number > 5 else F) for number in range(12, 0, -1)]
     found = figures([*stream, taught(13, E)])
@@ -52,7 +52,6 @@ def test_success_is_told_along_the_stream() -> None:
 
 
 def test_a_long_stream_has_ten_windows() -> None:
-    """Each with its interval, as Wilson has it."""
     found = figures([taught(number, P) for number in range(1, 401)])
     first = found.windows[0].to_dict()
 
@@ -60,7 +59,7 @@ def test_a_long_stream_has_ten_windows() -> None:
     assert list(wilson(40, 40) or ()) == first["interval"]
 
 
-def test_what_was_not_played_in_its_place_is_told() -> None:
+def test_conversations_played_out_of_order_are_counted() -> None:
     """It errored, others were played, and then it was; the curve is as it was played."""
     stream = [taught(1, F), taught(2, P), taught(3, P)]
     order = {stream[0].planned.key: 0, stream[1].planned.key: 2, stream[2].planned.key: 1}
@@ -82,8 +81,7 @@ def test_who_does_not_learn_is_never_late(learning: str) -> None:
     assert 0 == found.late
 
 
-def test_what_was_learnt_from_in_another_run_is_told() -> None:
-    """Whoever goes on with its playbook knows its conversations; who has no playbook knows nothing."""
+def test_conversations_known_from_another_run_are_counted() -> None:
     stream = [taught(1, P), taught(2, P), taught(3, P, held_out=True)]
     met = {stream[0].planned.fingerprint}
     off = [taught(1, P, learning="off")]
@@ -91,7 +89,7 @@ def test_what_was_learnt_from_in_another_run_is_told() -> None:
     assert [2, 0] == [learning.known for given in (stream, off) if (learning := learning_of(given, {}, None, met))]
 
 
-def test_it_is_told_what_was_known_when_it_was_measured() -> None:
+def test_measurement_has_the_number_of_conversations_before_it() -> None:
     """A run that is resumed may have learnt something since."""
     stream = [taught(1, P), taught(2, P)]
     late, early = (taught(after, P, held_out=True, learning="frozen") for after in (2, 1))
@@ -111,7 +109,6 @@ def test_learning_has_a_time_of_its_own() -> None:
 
 
 def test_uses_and_reviews_are_added_up() -> None:
-    """And conversations with and without an intervention are told apart."""
     found = figures(
         [
             taught(
@@ -159,14 +156,13 @@ def test_the_student_is_held_against_himself(others: Sequence[Trial]) -> None:
     ],
     ids=["nobody", "another model", "other cases", "with a teacher"],
 )
-def test_nobody_else_is_the_student_alone(others: Sequence[Trial]) -> None:
+def test_only_the_same_model_without_a_playbook_is_the_student_alone(others: Sequence[Trial]) -> None:
     """What can't be compared is not."""
     assert None is figures(HELD_OUT, m=others).comparison
 
 
 @pytest.mark.parametrize(("frozen", "without", "p_value"), [(0, 0, 1.0), (1, 1, 1.0), (5, 0, 0.0625), (9, 1, 0.021484)])
-def test_chance_is_told(frozen: int, without: int, p_value: float) -> None:
-    """By McNemar's exact test, two-sided."""
+def test_comparison_has_a_p_value(frozen: int, without: int, p_value: float) -> None:
     assert p_value == pytest.approx(PlaybookEffect(alone="m", only_frozen=frozen, only_alone=without).p_value, abs=1e-6)
 
 
@@ -184,7 +180,6 @@ def test_roles_are_paid_apart() -> None:
 
 
 def test_a_report_has_it_and_is_read_as_it_was_written() -> None:
-    """Of those who learn, and of nobody else."""
     trials = {each.planned.key: each for each in [taught(9, P), *HELD_OUT, *(alone(number, F) for number in range(5))]}
     report = build({"id": "r"}, trials, [])
     learner, model = report.standings

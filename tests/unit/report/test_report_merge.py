@@ -98,7 +98,6 @@ def two(tmp_path: Path) -> Path:
 
 
 def test_a_merged_run_is_kept_like_any_run(two: Path) -> None:
-    """Its journal tells what its report tells, and the report follows the schema."""
     report = merged(two, "s1", "s2")
 
     past = journal.read(two / "out" / "trials.jsonl")
@@ -111,8 +110,7 @@ def test_a_merged_run_is_kept_like_any_run(two: Path) -> None:
     assert "out" == str((two / "latest").readlink())
 
 
-def test_what_a_merged_run_tells_of_itself(two: Path) -> None:
-    """Where its numbers come from."""
+def test_merged_run_has_the_facts_of_its_parts(two: Path) -> None:
     run: dict[str, Any] = dict(merged(two, "s1", "s2").run)
 
     assert ("2026-11-15T00:00:00+00:00", "2026-11-16T02:19:00+00:00") == (run["started"], run["ended"])
@@ -160,7 +158,6 @@ def test_the_same_trial_in_two_runs_is_one_and_was_paid_for_once(tmp_path: Path)
 
 
 def test_the_later_run_wins_and_both_were_paid_for(tmp_path: Path) -> None:
-    """Where the same trial went otherwise."""
     first, second = (
         replace(trial("one", verdict), bill=Bill(usage=Usage(calls=1), cost=cost))
         for verdict, cost in ((Verdict.FAILED, 1.0), (Verdict.PASSED, 2.0))
@@ -183,7 +180,6 @@ def test_a_test_that_is_red_stays_red(tmp_path: Path) -> None:
 
 
 def test_a_report_without_its_journal_will_do(two: Path) -> None:
-    """As an artifact may have it."""
     expected = figures(merged(two, "s1", "s2"))
     (two / "s1" / "trials.jsonl").unlink()
     (two / "s2" / "trials.jsonl").unlink()
@@ -215,7 +211,6 @@ def test_transcripts_come_along(two: Path) -> None:
 
 
 def test_the_transcript_of_a_trial_that_does_not_count_is_left_out(tmp_path: Path) -> None:
-    """Also when the one that counts has none."""
     keep(tmp_path, "a", [trial("one", Verdict.FAILED)])
     write(tmp_path / "a" / "transcripts", trial("one", Verdict.FAILED))
     keep(tmp_path, "b", [trial("one")])

@@ -62,7 +62,6 @@ ONE, TWO, MUTE = [trial("one")], [trial("two")], [trial(planned("one", subject="
     ],
 )
 def test_these_fit_together(tmp_path: Path, runs: list[tuple[list[Trial], Facts]]) -> None:
-    """Each trial is there once, under the same rules."""
     assert [] == found(tmp_path, *runs)
 
 

@@ -46,14 +46,12 @@ def counted(groups: Mapping[str, Group]) -> dict[str, Group]:
 
 
 def test_strict_success_is_the_pass_rate() -> None:
-    """Of whole trials, whatever their turns were like."""
     trials = [played(RIGHT), played(RIGHT), played(RIGHT), played(RIGHT, verdict=Verdict.FAILED)]
 
     assert 0.75 == metrics_of(trials).strict_success
 
 
 def test_a_turn_is_a_success_when_calls_and_reply_are_right() -> None:
-    """Each of them has its own rate, too."""
     metrics = metrics_of([played(RIGHT, MUMBLED, LOST, LUCKY)])
 
     assert (0.25, 0.5, 0.5) == (metrics.turn_success, metrics.tool_success, metrics.reply_success)
@@ -84,7 +82,7 @@ def test_trials_are_counted_by_the_turn_that_went_wrong_first() -> None:
     assert {1: 1, 2: 2} == metrics_of([*trials, played(LOST)]).first_failed_turn
 
 
-def test_the_turn_that_went_wrong_first_is_told_in_order() -> None:
+def test_first_failed_turns_are_sorted() -> None:
     """The second before the tenth, also in the document."""
     trials = [played(*[RIGHT] * 9, LOST, verdict=Verdict.FAILED), played(RIGHT, LOST, verdict=Verdict.FAILED)]
 
@@ -109,7 +107,6 @@ def test_what_was_not_scored_does_not_count(verdict: Verdict) -> None:
 
 @pytest.mark.parametrize("trials", [[], [trial(verdict=Verdict.ERRORED)]], ids=["nothing", "nothing scored"])
 def test_the_metrics_of_nothing_are_absent(trials: list[Trial]) -> None:
-    """None is not zero."""
     assert Metrics() == metrics_of(trials)
     assert {} == metrics_of(trials).to_dict()
     assert {} == breakdown_of(trials)
@@ -120,8 +117,7 @@ def test_trials_without_turns_have_their_pass_rate() -> None:
     assert {"strict_success": 0.5} == metrics_of([trial("one"), trial("two", Verdict.FAILED)]).to_dict()
 
 
-def test_cases_are_told_apart_by_their_labels() -> None:
-    """Each group has its own counts and rates."""
+def test_results_are_grouped_by_label() -> None:
     trials = [
         played(RIGHT, complexity="simple", category="Quotes"),
         played(RIGHT, RIGHT, LOST, LUCKY, complexity="medium", category="Quotes", verdict=Verdict.FAILED),
@@ -143,7 +139,6 @@ def test_cases_are_told_apart_by_their_labels() -> None:
 
 
 def test_a_case_with_several_tags_counts_under_each_of_them() -> None:
-    """Once, also when a tag was given twice."""
     trials = [played(RIGHT, tags=["refusal", "dates", "dates"]), played(LOST, tags=["dates"], verdict=Verdict.FAILED)]
 
     assert {"dates": (2, 0.5), "refusal": (1, 1.0)} == {
@@ -151,7 +146,7 @@ def test_a_case_with_several_tags_counts_under_each_of_them() -> None:
     }
 
 
-def test_turns_are_told_apart_by_their_tool() -> None:
+def test_turns_are_grouped_by_tool() -> None:
     """A tool has turns and no cases: whether a case passed is not its doing."""
     trials = [played(RIGHT, LUCKY), played(MUMBLED, verdict=Verdict.FAILED)]
 
@@ -209,8 +204,7 @@ def test_what_no_case_has_a_label_for_is_absent() -> None:
     assert {} == breakdown_of([trial()])
 
 
-def test_labels_are_told_in_an_order_to_be_read() -> None:
-    """Simple before complex, all others by name; what is told apart, always in the same order."""
+def test_labels_are_sorted() -> None:
     found = breakdown_of(
         [
             played(RIGHT, complexity=complexity, category=category, tags=[category], split=category)
@@ -223,7 +217,7 @@ def test_labels_are_told_in_an_order_to_be_read() -> None:
     assert ["a", "b", "c"] == list(found["category"]) == list(found["tag"]) == list(found["split"])
 
 
-def test_what_is_held_out_is_told_apart() -> None:
+def test_held_out_cases_are_a_group() -> None:
     """From what agents may learn from; a case that is of neither counts for neither."""
     found = breakdown_of([played(RIGHT, split="train"), played(LOST, split="test"), played(RIGHT)])["split"]
 
@@ -257,7 +251,6 @@ def test_the_document(snapshot: SnapshotAssertion) -> None:
 
 @pytest.mark.parametrize("trials", [TRIALS, TRIALS[2:], [trial()]], ids=["played", "invalid", "without turns"])
 def test_what_was_written_can_be_read(trials: list[Trial]) -> None:
-    """As it was."""
     metrics, by = metrics_of(trials), breakdown_of(trials)
 
     assert metrics == Metrics.from_dict(json.loads(json.dumps(metrics.to_dict())))
@@ -275,7 +268,6 @@ def test_fields_that_are_not_known_yet_are_passed_over() -> None:
     [7, "high", {"errors": "many"}, {"first_failed_turn": 7}, {"first_failed_turn": {"one": 1}}, {"errors": []}],
 )
 def test_junk_is_no_metrics(junk: Any) -> None:  # noqa: ANN401 (JSON)
-    """Whoever reads a report catches these two."""
     with pytest.raises((TypeError, ValueError)):
         Metrics.from_dict(junk)
 
@@ -284,7 +276,6 @@ def test_junk_is_no_metrics(junk: Any) -> None:  # noqa: ANN401 (JSON)
     "junk", [7, {"tag": 7}, {"tag": {"dates": 7}}, {"tag": {"dates": {"cases": "many"}}}, {"tag": {"dates": "high"}}]
 )
 def test_junk_is_no_breakdown(junk: Any) -> None:  # noqa: ANN401 (JSON)
-    """Neither."""
     with pytest.raises((TypeError, ValueError)):
         convert(junk, Breakdown)
 

@@ -68,7 +68,6 @@ def test_a_trial_has_one_reason() -> None:
 
 
 def test_reasons_are_counted_the_most_frequent_first() -> None:
-    """Who passed has none; errored and failed are told apart; a few cases are named."""
     trials = [
         *(wrong(f"c{n}", Score(name="reply", value=0.0, reason=f"turn {n}: no answer")) for n in range(7)),
         wrong("other", Score(name="state", value=0.0, reason="quotes: a row is missing")),
@@ -89,7 +88,6 @@ def test_a_long_reason_is_cut() -> None:
 
 
 def test_the_slowest_and_the_dearest_come_first() -> None:
-    """Ten at most; who took nothing, or nobody knows what, is not among them."""
     trials = [replace(trial(str(n), seconds=float(n)), bill=Bill(cost=n / 10) if n % 2 else None) for n in range(20)]
 
     assert [19.0, 18.0, 17.0] == [each.value for each in slowest(trials)[:3]]

@@ -64,7 +64,6 @@ def test_holm_is_the_one_of_the_textbooks() -> None:
 @DETERMINISTIC
 @given(st.lists(st.floats(0, 1), max_size=8))
 def test_holm_corrects_upwards_in_order_and_at_most_as_bonferroni(chances: list[float]) -> None:
-    """Whatever the p-values are."""
     corrected = holm(chances)
     by_size = sorted(range(len(chances)), key=chances.__getitem__)
 

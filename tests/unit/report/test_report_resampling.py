@@ -30,7 +30,6 @@ def test_mcnemar_is_the_tail_of_coins(better: int, worse: int) -> None:
 
 
 def test_where_nothing_changed_there_is_no_news() -> None:
-    """Nor anything to divide by."""
     assert 1.0 == mcnemar(0, 0)
     assert 1.0 == sign_permutation([0.0, 0.0])
     assert 1.0 == sign_permutation([])
@@ -74,7 +73,6 @@ def test_cases_are_drawn_whole() -> None:
 
 
 def test_the_same_trials_have_the_same_interval() -> None:
-    """Whoever computes it."""
     parts = [(n * 0.137 % 1, 1.0) for n in range(30)]
     found = ratio_interval(parts, 0.95)
     resampling._ratio_interval.cache_clear()  # noqa: SLF001 (else it would be the same one)
@@ -83,7 +81,6 @@ def test_the_same_trials_have_the_same_interval() -> None:
 
 
 def test_a_surer_interval_is_wider() -> None:
-    """Of the same values."""
     parts = [(hits, 4.0) for hits in (1.0, 2.0, 4.0, 2.0, 3.0, 1.0)]
     (low, high), (lower, higher) = ratio_interval(parts, 0.9), ratio_interval(parts, 0.99)
 

@@ -89,7 +89,6 @@ def types_of(schema: dict[str, Any]) -> set[str]:
 
 @pytest.mark.parametrize(("place", "struct"), STRUCTS.items(), ids=[each.__name__ for each in STRUCTS.values()])
 def test_schema_and_struct_have_the_same_fields(place: str, struct: type[msgspec.Struct]) -> None:
-    """With the same types, where both name one."""
     published, from_struct = in_document(place)["properties"], generated(struct)["properties"]
 
     assert published.keys() == from_struct.keys()
@@ -98,7 +97,6 @@ def test_schema_and_struct_have_the_same_fields(place: str, struct: type[msgspec
 
 
 def test_a_result_has_the_fields_of_a_summary() -> None:
-    """And the figures that follow from them."""
     assert in_document(RESULT)["properties"].keys() == generated(SubjectSummary)["properties"].keys() | DERIVED
 
 

@@ -31,10 +31,8 @@ OTHERS = {"q": {"no judge": 1, "confidential": 1}, "browse": {"confidential": 5}
     ],
 )
 def test_what_a_run_has_left_out(parts: list[dict[str, Any]], expected: dict[str, dict[str, int]]) -> None:
-    """Each case counts once."""
     assert expected == left_out_of({"parts": parts})
 
 
 def test_reasons_are_those_of_all_suites() -> None:
-    """With their cases together."""
     assert {"no judge": 1, "confidential": 6} == by_reason(OTHERS)

@@ -20,7 +20,6 @@ SHARDLESS = json.dumps({"schema": "crmeval.report/1", "run": FACTS, "results": [
 
 
 def test_a_run_that_was_killed_has_no_report(tmp_path: Path) -> None:
-    """Its journal tells what was played; a line that was cut off did not happen."""
     keep(tmp_path, "mine", [trial("one")], not_run=[planned("two")])
     (tmp_path / "mine.json").unlink()
     with (tmp_path / "mine" / "trials.jsonl").open("a") as file:
@@ -42,7 +41,6 @@ def test_a_run_that_is_still_written_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_report_alone_does_not_know_what_was_not_run(tmp_path: Path) -> None:
-    """Only how much."""
     keep(tmp_path, "mine", [trial("one")], not_run=[planned("two")])
     (tmp_path / "mine" / "trials.jsonl").unlink()
 
@@ -56,14 +54,14 @@ def test_a_report_alone_does_not_say_that_a_learner_played_out_of_order(tmp_path
         replace(trial(name), learning=Lesson(key="crm/oracle", position=place))
         for place, name in enumerate(["two", "one", "three"], 1)
     ]
-    told = keep(tmp_path, "mine", played)
+    shown = keep(tmp_path, "mine", played)
     (tmp_path / "mine" / "trials.jsonl").unlink()
 
     past = source_of("mine", tmp_path).past
     again = build({}, past.trials, past.planned.values())
 
     assert ["two", "one", "three"] == [case.case for case in past.planned.values()]
-    assert [0, 0] == [found.late for report in (told, again) if (found := report.standings[0].learning)]
+    assert [0, 0] == [found.late for report in (shown, again) if (found := report.standings[0].learning)]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +85,6 @@ def test_a_report_alone_does_not_say_that_a_learner_played_out_of_order(tmp_path
     ],
 )
 def test_invalid_run_is_refused(tmp_path: Path, name: str, content: str, why: str) -> None:
-    """With its name."""
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
     path.write_text(content)
@@ -97,7 +94,6 @@ def test_invalid_run_is_refused(tmp_path: Path, name: str, content: str, why: st
 
 
 def test_a_report_of_a_run_without_parts_is_refused(tmp_path: Path) -> None:
-    """Nobody knows what was asked."""
     keep(tmp_path, "mine", [trial("one")])
     (tmp_path / "mine" / "trials.jsonl").unlink()
     document = json.loads((tmp_path / "mine.json").read_text())

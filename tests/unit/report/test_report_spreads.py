@@ -50,9 +50,9 @@ def test_the_variance_of_a_ratio_is_the_one_that_resampling_shows() -> None:
     ratios = [sum(hits for hits, _ in parts) / sum(size for _, size in parts) for parts in samples]
     mean = sum(ratios) / len(ratios)
     shown = sum((ratio - mean) ** 2 for ratio in ratios) / len(ratios)
-    told = sum(map(variance_of, samples)) / len(samples)
+    output = sum(map(variance_of, samples)) / len(samples)
 
-    assert pytest.approx(shown, rel=0.08) == told
+    assert pytest.approx(shown, rel=0.08) == output
 
 
 def test_a_mean_has_the_usual_interval() -> None:
@@ -76,7 +76,6 @@ def test_percentiles_lie_where_scipy_says(share: float, count: int) -> None:
 
 
 def test_percentiles_are_between_two_values_in_proportion() -> None:
-    """As spreadsheets have them."""
     values = [1.0, 2.0, 4.0, 8.0]
 
     assert [1.0, 3.0, 8.0] == [percentile(values, share) for share in (0.0, 0.5, 1.0)]
@@ -109,7 +108,6 @@ def test_so_many_observations_settle_a_rate(scored: int, data: st.DataObject) ->
 
 
 def test_a_rate_at_the_bound_is_never_settled() -> None:
-    """However many cases there are."""
     assert inf == settling(0.6, 0.6)
 
 
@@ -124,6 +122,5 @@ def test_pass_at_k_is_what_drawing_k_of_the_trials_shows(passed: int, k: int) ->
 
 
 def test_one_of_one_is_a_pass_rate() -> None:
-    """Both of them, for k = 1."""
     assert 0.3 == pass_all(10, 3, 1)
     assert pytest.approx(0.3) == pass_at(10, 3, 1)

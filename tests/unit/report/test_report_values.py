@@ -21,7 +21,6 @@ INVALID = Trial.invalid(planned("broken"), "cases.jsonl:2: broken: turn 1: {stag
 
 
 def test_the_five_counts_add_up_to_what_was_planned() -> None:
-    """No case can vanish from a report."""
     summary = SubjectSummary(suite="crm", subject="oracle", passed=5, failed=3, errored=2, invalid=4, not_run=1)
 
     assert 15 == summary.planned
@@ -97,7 +96,6 @@ def test_a_subject_without_trials_has_no_means() -> None:
 
 
 def test_a_summary_has_the_metrics_of_its_trials() -> None:
-    """And the same told apart; both are in the document."""
     summary = summary_of("crm", "oracle", [trial("one"), TALKED], not_run=0)
 
     assert (0.5, 0.0, 1.0, {1: 1}) == (
@@ -111,7 +109,6 @@ def test_a_summary_has_the_metrics_of_its_trials() -> None:
 
 
 def test_what_was_written_can_be_read() -> None:
-    """As it was."""
     summary = summary_of("crm", "oracle", [trial("one"), TALKED, INVALID], not_run=2)
 
     assert summary == SubjectSummary.from_dict(json.loads(json.dumps(summary.to_dict())))
@@ -191,7 +188,6 @@ def test_bills_are_summed_up() -> None:
 
 
 def test_what_a_trial_and_what_a_pass_costs() -> None:
-    """Four were played and two of them passed; whoever wants a pass pays for the rest."""
     summary = summary_of("crm", "gpt-4.1", PAID, not_run=5)
 
     assert (0.375, 0.75, 1500.0) == (summary.cost_per_trial, summary.cost_per_pass, summary.tokens_per_pass)
@@ -227,14 +223,12 @@ def test_notes_are_counted_once_per_trial() -> None:
 
 
 def test_a_summary_with_bills_can_be_read() -> None:
-    """As it was written."""
     summary = summary_of("crm", "gpt-4.1", PAID, not_run=0)
 
     assert summary == SubjectSummary.from_dict(json.loads(json.dumps(summary.to_dict())))
 
 
 def test_a_summary_without_models_says_nothing_of_them() -> None:
-    """As before there were any."""
     written = summary_of("crm", "oracle", [trial("one"), TALKED], not_run=0).to_dict()
 
     assert not {"bill", "judge", "replayed", "notes", "cost_per_pass"} & set(written)

@@ -37,7 +37,6 @@ def _rows() -> list[tuple[str, Language, str]]:
 
 @pytest.mark.parametrize(("name", "language", "version"), _rows())
 def test_names_of_codeforces_piston_and_fences_are_known(name: str, language: Language, version: str) -> None:
-    """With a version or without."""
     assert (language, version) == language_named(name)
 
 

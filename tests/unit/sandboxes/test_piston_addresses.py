@@ -6,7 +6,7 @@ from pytest_crmeval.sandboxes.piston.addresses import addresses
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "shown"),
     [
         ("http://localhost:2000", ["http://localhost:2000"]),
         ("http://localhost:2000/", ["http://localhost:2000"]),
@@ -16,18 +16,16 @@ from pytest_crmeval.sandboxes.piston.addresses import addresses
         ("http://gateway/piston/api/v2", ["http://gateway:80/piston"]),
     ],
 )
-def test_addresses_are_read_with_and_without_the_path_of_the_api(spec: str, told: list[str]) -> None:
-    """As different programs want them."""
-    assert told == [str(address) for address in addresses(spec)]
+def test_addresses_are_read_with_and_without_the_path_of_the_api(spec: str, shown: list[str]) -> None:
+    assert shown == [str(address) for address in addresses(spec)]
 
 
 def test_a_server_may_be_asked_for_more_at_once() -> None:
-    """Each for itself."""
     assert [16, 4] == [each.in_flight for each in addresses("http://a:2000?in_flight=16,http://b:2000/api/v2")]
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "shown"),
     [
         ("", "is empty"),
         ("http://a:2000,", "is empty"),
@@ -48,11 +46,10 @@ def test_a_server_may_be_asked_for_more_at_once() -> None:
         ("http://a:2000,http://a:2000/api/v2", "http://a:2000 is named twice"),
     ],
 )
-def test_a_mistake_is_pointed_at(spec: str, told: str) -> None:
-    """With the part that is wrong."""
+def test_a_mistake_is_pointed_at(spec: str, shown: str) -> None:
     with pytest.raises(ValueError, match=r"Piston server") as caught:
         addresses(spec)
-    assert told in str(caught.value)
+    assert shown in str(caught.value)
 
 
 def test_a_password_is_not_repeated() -> None:

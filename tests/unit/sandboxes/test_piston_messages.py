@@ -1,4 +1,4 @@
-"""What compilers say is told as if the program had been alone."""
+"""Messages of compilers are shown as if the program had been compiled alone."""
 
 from pytest_crmeval.sandboxes.piston.messages import compilers, last
 
@@ -26,6 +26,5 @@ domain.include
 
 
 def test_the_first_errors_of_a_compiler_are_kept_and_the_last_words_of_a_program() -> None:
-    """Each where the reason is."""
     assert b"first" + b"x" * 65_531 == compilers("first" + "x" * 99_999)
     assert b"x" * 4092 + b"last" == last("x" * 99_999 + "last")

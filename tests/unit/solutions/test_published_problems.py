@@ -58,7 +58,6 @@ def test_a_row_of_each_benchmark_has_its_id_and_tests(tmp_path: Path, name: str)
 
 @pytest.mark.parametrize("name", ["HumanEval", "MBPP sanitized", "LiveCodeBench", "APPS", "CodeContests"])
 def test_a_table_of_a_benchmark_is_read_as_its_lines_are(tmp_path: Path, name: str) -> None:
-    """As the Hugging Face hub has them."""
     row, id_, _, _ = BENCHMARKS[name]
     parquet.write_table(pa.Table.from_pylist([row]), tmp_path / "p.parquet")
 
@@ -76,7 +75,6 @@ def test_packed_files_are_read_as_they_are(tmp_path: Path, name: str) -> None:
 
 
 def test_a_broken_archive_is_refused(tmp_path: Path) -> None:
-    """With its name."""
     (tmp_path / "p.jsonl.gz").write_bytes(b"not an archive")
 
     with pytest.raises(DatasetError, match=r"p\.jsonl\.gz: this can't be decompressed"):
@@ -103,7 +101,6 @@ def test_the_generated_tests_of_code_contests_are_a_choice(tmp_path: Path) -> No
 
 
 def test_the_plus_inputs_of_evalplus_are_a_choice(tmp_path: Path) -> None:
-    """Without them it is the benchmark that evalplus extends."""
     path = read(tmp_path / "p.jsonl", HUMAN_EVAL_PLUS)
 
     assert 2 == len(got(path, "HumanEval/902").tests)

@@ -24,7 +24,6 @@ def coded(style: CheckerStyle, exit_code: int, stderr: str = "", message: bytes 
 
 @pytest.mark.parametrize("stdout", ["1", "1\n", "100", "1.0", "1\nall 5 numbers are there", "looked\n1"])
 def test_full_marks_accept(stdout: str) -> None:
-    """With a word of explanation or without."""
     assert ACCEPTED == printed(stdout)
 
 
@@ -45,8 +44,7 @@ def test_anything_less_rejects(stdout: str, reason: str) -> None:
 
 
 @pytest.mark.parametrize("stdout", ["", "\n", "nan", "-1", "101", "OK", "maybe 1", "1\n0", "inf", "1e0", "²"])
-def test_what_nobody_can_read_is_trouble(stdout: str) -> None:
-    """Neither right nor wrong."""
+def test_unreadable_output_of_a_checker_is_a_failure(stdout: str) -> None:
     assert CheckerOpinion.TROUBLE is printed(stdout).opinion
 
 
@@ -66,7 +64,6 @@ def test_full_marks_before_a_crash_are_trouble() -> None:
 @pytest.mark.parametrize("style", CheckerStyle)
 @pytest.mark.parametrize("ending", [ending for ending in Termination if ending is not Termination.EXITED])
 def test_a_limit_or_a_signal_is_trouble(style: CheckerStyle, ending: Termination) -> None:
-    """Whatever was printed before."""
     found = finding_of(style, Execution(ending=ending, stdout=b"1"))
 
     assert CheckerOpinion.TROUBLE is found.opinion
@@ -75,7 +72,6 @@ def test_a_limit_or_a_signal_is_trouble(style: CheckerStyle, ending: Termination
 
 @pytest.mark.parametrize(("style", "code"), [(CheckerStyle.TESTLIB, 0), (CheckerStyle.KATTIS, 42)])
 def test_an_exit_code_accepts(style: CheckerStyle, code: int) -> None:
-    """Each style has its own."""
     assert ACCEPTED == coded(style, code, "ok 3 numbers")
 
 
@@ -89,13 +85,11 @@ def test_an_exit_code_accepts(style: CheckerStyle, code: int) -> None:
     ],
 )
 def test_an_exit_code_rejects(style: CheckerStyle, code: int, reason: str) -> None:
-    """With what the checker says, if it says anything."""
     assert CheckerFinding(opinion=CheckerOpinion.REJECTED, reason=reason) == coded(style, code)
     assert CheckerFinding(opinion=CheckerOpinion.REJECTED, reason="3rd is 5") == coded(style, code, "3rd\n is 5\n")
 
 
-def test_a_validator_tells_its_reason_in_a_file() -> None:
-    """As Kattis has it."""
+def test_reason_of_a_validator_is_read_from_its_file() -> None:
     found = coded(CheckerStyle.KATTIS, 43, "noise", message=b"case 3: too long\n")
 
     assert CheckerFinding(opinion=CheckerOpinion.REJECTED, reason="case 3: too long") == found
@@ -118,7 +112,6 @@ def test_any_other_exit_code_is_trouble(style: CheckerStyle, code: int) -> None:
 
 
 def test_zero_and_a_crash_is_trouble() -> None:
-    """What it would have printed without the crash, nobody knows; an exit code alone is no crash."""
     crashed = b"Traceback (most recent call last):\nIndexError: list index out of range\n"
     run = Execution(ending=Termination.EXITED, exit_code=1, stdout=b"0\n", stderr=crashed)
 

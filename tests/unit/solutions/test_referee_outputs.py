@@ -1,4 +1,4 @@
-"""Outputs are compared as a fair judge does, and the first difference is told."""
+"""Outputs are compared fairly, and the first difference is reported."""
 
 from decimal import Decimal
 from itertools import zip_longest
@@ -18,7 +18,7 @@ EXACT = OutputComparison(mode=Compare.EXACT)
 STRICT_CASE = OutputComparison(any_case=False)
 
 
-def told(expected: str, found: str, comparison: OutputComparison = TOKENS) -> str:
+def shown(expected: str, found: str, comparison: OutputComparison = TOKENS) -> str:
     """Return the difference of two texts."""
     return difference(expected.encode(), found.encode(), comparison)
 
@@ -47,8 +47,7 @@ def told(expected: str, found: str, comparison: OutputComparison = TOKENS) -> st
     ],
 )
 def test_what_is_the_same(expected: str, found: str, comparison: OutputComparison) -> None:
-    """However it is written."""
-    assert "" == told(expected, found, comparison)
+    assert "" == shown(expected, found, comparison)
 
 
 @pytest.mark.parametrize(
@@ -86,13 +85,12 @@ def test_what_is_the_same(expected: str, found: str, comparison: OutputCompariso
     ],
 )
 def test_what_is_not_the_same(expected: str, found: str, comparison: OutputComparison, difference: str) -> None:
-    """With place and words of the first difference."""
-    assert difference == told(expected, found, comparison)
+    assert difference == shown(expected, found, comparison)
 
 
 def test_a_long_word_is_shown_in_short() -> None:
     """A reason is to be read."""
-    reason = told("x" * 1_000_000, "y" * 1_000_000)
+    reason = shown("x" * 1_000_000, "y" * 1_000_000)
 
     assert len(reason) < 200
     assert "…" in reason
@@ -109,7 +107,7 @@ def test_megabytes_that_differ_in_the_last_word() -> None:
     expected = "\n".join([*lines, "1"])
     found = "\n".join([line + "0" for line in lines] + ["2"])
 
-    assert "line 200001, word 1: expected '1', found '2'" == told(expected, found)
+    assert "line 200001, word 1: expected '1', found '2'" == shown(expected, found)
 
 
 WORDS = st.lists(st.sampled_from(["1", "2.5", "yes", "No", "abc", "-7", "1e3", "x.y"]), max_size=8)
@@ -118,10 +116,9 @@ BLANKS = st.sampled_from([" ", "  ", "\n", "\r\n", "\t", "\n\n"])
 
 @given(words=WORDS, data=st.data())
 def test_blanks_never_matter(words: list[str], data: st.DataObject) -> None:
-    """In words, whatever stands between them."""
     spaced = "".join(word + data.draw(BLANKS) for word in words)
 
-    assert "" == told(" ".join(words), spaced)
+    assert "" == shown(" ".join(words), spaced)
 
 
 @given(expected=WORDS, found=WORDS)
@@ -130,16 +127,15 @@ def test_another_number_of_words_is_another_output(expected: list[str], found: l
     pairs = zip_longest(expected, found, fillvalue="")
     same = all(one and other and same_word(one.encode(), other.encode(), TOKENS) for one, other in pairs)
 
-    assert same == (not told(" ".join(expected), " ".join(found)))
+    assert same == (not shown(" ".join(expected), " ".join(found)))
 
 
 @given(one=st.integers(), other=st.integers())
 def test_integers_are_exact_where_only_fractions_have_a_tolerance(one: int, other: int) -> None:
-    """As with the published tables that name no tolerance."""
     lax = OutputComparison(tolerance=0.1, integers=False)
 
-    assert (one == other) == (not told(str(one), str(other), lax))
-    assert (one == other) == (not told(str(one), f"{other}.0", lax))
+    assert (one == other) == (not shown(str(one), str(other), lax))
+    assert (one == other) == (not shown(str(one), f"{other}.0", lax))
 
 
 @settings(max_examples=200)
@@ -153,9 +149,9 @@ def test_a_fraction_may_be_off_by_the_tolerance_and_no_more(expected: Decimal, o
     found = expected + off
 
     if abs(off) < bound * Decimal("0.999"):
-        assert "" == told(f"{expected:f}", f"{found:f}", NEAR)
+        assert "" == shown(f"{expected:f}", f"{found:f}", NEAR)
     elif abs(off) > bound * Decimal("1.001"):
-        assert told(f"{expected:f}", f"{found:f}", NEAR)
+        assert shown(f"{expected:f}", f"{found:f}", NEAR)
 
 
 @pytest.mark.parametrize(
@@ -168,5 +164,5 @@ def test_a_fraction_may_be_off_by_the_tolerance_and_no_more(expected: Decimal, o
 )
 def test_no_word_is_read_for_ever(word: str) -> None:
     """A hostile program may print what takes a careless pattern hours; here the test would not end."""
-    assert told("1.5", word, NEAR).startswith("line 1, word 1: expected '1.5', found ")
-    assert told(f"{word}2", word, TOKENS).startswith("line 1, word 1: expected ")
+    assert shown("1.5", word, NEAR).startswith("line 1, word 1: expected '1.5', found ")
+    assert shown(f"{word}2", word, TOKENS).startswith("line 1, word 1: expected ")

@@ -48,7 +48,6 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
     ],
 )
 def test_the_step_is_read_from_the_name_of_the_folder(tree: Tree, name: str, step: int | None) -> None:
-    """As trainers write it."""
     (ref,) = find([tree(f"runs/{name}/s.jsonl") / "runs"])
 
     assert Checkpoint(name=name, step=step) == ref.checkpoint
@@ -58,16 +57,15 @@ def test_a_step_inside_a_checkpoint_is_not_another_checkpoint(tree: Tree) -> Non
     """DeepSpeed writes checkpoint-49/global_step49."""
     refs = find([tree("runs/checkpoint-49/global_step49/s.jsonl", "runs/step_100/s.jsonl", "runs/step_20/s.jsonl")])
 
-    assert [("step_20", "s"), ("checkpoint-49", "global_step49/s"), ("step_100", "s")] == told(refs)
+    assert [("step_20", "s"), ("checkpoint-49", "global_step49/s"), ("step_100", "s")] == shown(refs)
 
 
-def told(refs: list[SolutionRef]) -> list[tuple[str, str]]:
+def shown(refs: list[SolutionRef]) -> list[tuple[str, str]]:
     """Return checkpoints and files."""
     return [(ref.checkpoint.name, ref.id) for ref in refs]
 
 
 def test_by_step_and_then_in_natural_order(tree: Tree) -> None:
-    """Also where folders without a step are among them."""
     root = tree(
         "checkpoint-98/b.jsonl",
         "checkpoint-98/a10.jsonl",
@@ -88,7 +86,7 @@ def test_by_step_and_then_in_natural_order(tree: Tree) -> None:
         ("checkpoint-1000", "a"),
         ("base", "a"),
         ("checkpoint-final", "a"),
-    ] == told(refs)
+    ] == shown(refs)
     assert [9, 98, 98, 98, 1000, None, None] == [ref.checkpoint.step for ref in refs]
 
 
@@ -100,14 +98,14 @@ def test_each_file_once_however_it_is_found(tree: Tree) -> None:
 
     refs = find([root, root / "checkpoint-1", "**/*.jsonl", "c.jsonl"])
 
-    assert [("checkpoint-1", "a"), ("checkpoint-1", "deep/er/b"), (root.name, "c")] == told(refs)
+    assert [("checkpoint-1", "a"), ("checkpoint-1", "deep/er/b"), (root.name, "c")] == shown(refs)
 
 
 def test_files_that_are_not_solution_files_are_skipped(tree: Tree) -> None:
     """Other endings, and what is hidden."""
     root = tree("checkpoint-1/a.JSONL", "checkpoint-1/b.json", "checkpoint-1/.c.jsonl", ".ipynb_checkpoints/d.jsonl")
 
-    assert [("checkpoint-1", "a")] == told(find([root]))
+    assert [("checkpoint-1", "a")] == shown(find([root]))
 
 
 @pytest.mark.parametrize(
@@ -129,7 +127,7 @@ def test_whose_a_file_is(tree: Tree, source: str, expected: list[tuple[str, str]
     if source == ".":
         expected = [*expected[:2], ("runs", "base/sub/a")]
 
-    assert expected == told(find([source]))
+    assert expected == shown(find([source]))
 
 
 def test_two_folders_of_one_name_are_two_checkpoints(tree: Tree) -> None:
@@ -141,12 +139,11 @@ def test_two_folders_of_one_name_are_two_checkpoints(tree: Tree) -> None:
 
 
 def test_a_list_names_folders_globs_and_files(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From its own folder, or from the current one."""
     root = tree("a/checkpoint-1/s.jsonl", "a/checkpoint-2/s.jsonl", "here/checkpoint-3/s.jsonl")
     (root / "a" / "list.txt").write_text("# mine\n\ncheckpoint-{1,9}\r\n  checkpoint-2/s.jsonl\nhere\n")
     monkeypatch.chdir(root)
 
-    assert ["checkpoint-1", "checkpoint-2", "checkpoint-3"] == [name for name, _ in told(find(["a/list.txt"]))]
+    assert ["checkpoint-1", "checkpoint-2", "checkpoint-3"] == [name for name, _ in shown(find(["a/list.txt"]))]
 
 
 @pytest.mark.parametrize(
@@ -159,8 +156,7 @@ def test_a_list_names_folders_globs_and_files(tree: Tree, monkeypatch: pytest.Mo
         ("*-98", [98]),
     ],
 )
-def test_a_pattern_tells_which_checkpoints_are_wanted(tree: Tree, pattern: str, expected: list[int]) -> None:
-    """With braces, which neither glob nor fnmatch knows."""
+def test_pattern_selects_checkpoints(tree: Tree, pattern: str, expected: list[int]) -> None:
     root = tree("checkpoint-49/a.jsonl", "checkpoint-98/a.jsonl", "checkpoint-490/a.jsonl")
 
     assert expected == [ref.checkpoint.step for ref in find([root], pattern)]
@@ -186,7 +182,6 @@ def test_braces() -> None:
     ],
 )
 def test_where_there_is_nothing(tree: Tree, source: str, pattern: str, message: str) -> None:
-    """It is told what to do."""
     root = tree("runs/checkpoint-1/a.jsonl", "runs/checkpoint-2/a.jsonl", "empty/a.txt")
     (root / "list.txt").write_text("runs\nnowhere\n")
     (root / "lists.txt").write_text("list.txt\n")
@@ -255,7 +250,6 @@ def test_a_file_is_a_case(tree: Tree) -> None:
 
 
 def test_a_file_that_changes_is_noticed(tree: Tree) -> None:
-    """Between collection and judgement."""
     (ref,) = find([tree("checkpoint-7/m.jsonl")])
     ref.path.write_text("{}\n")
 

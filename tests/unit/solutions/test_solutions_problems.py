@@ -54,7 +54,7 @@ def got(path: Path, id_: str, choice: TestChoice | None = None) -> Problem:
     return problem
 
 
-def told(path: Path) -> str:
+def shown(path: Path) -> str:
     """Return why a file is refused, without its folder."""
     with pytest.raises(DatasetError) as refused:
         opened([path])
@@ -129,13 +129,11 @@ def test_a_published_row(tmp_path: Path) -> None:
         ({"interaction_format": None}, ""),
     ],
 )
-def test_what_nobody_can_be_judged_by(tmp_path: Path, fields: dict[str, Any], unsupported: str) -> None:
-    """Is told apart, and is nobody's failure."""
+def test_problem_that_cannot_be_graded_is_unsupported(tmp_path: Path, fields: dict[str, Any], unsupported: str) -> None:
     assert unsupported == got(lines(tmp_path / "p.jsonl", row(**fields)), "852/A").unsupported
 
 
 def test_file_mode(tmp_path: Path) -> None:
-    """By the names that Codeforces has."""
     problem = got(lines(tmp_path / "p.jsonl", row(input_mode="file")), "852/A")
 
     assert ("input.txt", "output.txt") == (problem.input_file, problem.output_file)
@@ -154,21 +152,19 @@ def test_a_table_is_read_as_lines_are(tmp_path: Path) -> None:
 
 
 def test_parquet_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is told what to install."""
     monkeypatch.setitem(sys.modules, "pyarrow", None)
 
-    assert "p.parquet: to read parquet, pyarrow is needed: pip install 'pytest-crmeval[parquet]'" == told(
+    assert "p.parquet: to read parquet, pyarrow is needed: pip install 'pytest-crmeval[parquet]'" == shown(
         tmp_path / "p.parquet"
     )
 
 
 def test_a_table_that_is_none(tmp_path: Path) -> None:
-    """Or has other columns."""
     (tmp_path / "p.parquet").write_bytes(b"no table")
     parquet.write_table(pa.table({"id": ["a"]}), tmp_path / "q.parquet")
 
-    assert told(tmp_path / "p.parquet").startswith("p.parquet: this is not a readable parquet file")
-    assert told(tmp_path / "q.parquet").startswith(
+    assert shown(tmp_path / "p.parquet").startswith("p.parquet: this is not a readable parquet file")
+    assert shown(tmp_path / "q.parquet").startswith(
         "q.parquet: none of the known formats; a table of problems has the columns official_tests or "
     )
 
@@ -187,12 +183,11 @@ def test_a_table_that_is_none(tmp_path: Path) -> None:
     ],
 )
 def test_invalid_problem_is_refused(tmp_path: Path, record: dict[str, Any], message: str) -> None:
-    """With file, line and field."""
-    assert told(lines(tmp_path / "p.jsonl", record)).startswith(message)
+    assert shown(lines(tmp_path / "p.jsonl", record)).startswith(message)
 
 
 @pytest.mark.parametrize(
-    ("content", "told_small", "told_big"),
+    ("content", "small_message", "big_message"),
     [
         ('{"id": "p"}', "p.jsonl:1: line: ", "p.jsonl:1: line: "),
         ("", "p.jsonl: the file has no problem", "p.jsonl: the file has no problem"),
@@ -201,7 +196,7 @@ def test_invalid_problem_is_refused(tmp_path: Path, record: dict[str, Any], mess
     ],
 )
 def test_a_file_is_looked_at_before_it_is_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, told_small: str, told_big: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, small_message: str, big_message: str
 ) -> None:
     """At all of a small one, at the first problem of a big one: every worker does it."""
     path = tmp_path / "p.jsonl"
@@ -215,12 +210,12 @@ def test_a_file_is_looked_at_before_it_is_used(
         except DatasetError as error:
             found.append(str(error).removeprefix(f"{tmp_path}/"))
 
-    assert [bool(told_small), bool(told_big)] == [bool(one) for one in found]
-    assert found[0].startswith(told_small)
-    assert found[1].startswith(told_big)
+    assert [bool(small_message), bool(big_message)] == [bool(one) for one in found]
+    assert found[0].startswith(small_message)
+    assert found[1].startswith(big_message)
 
 
-def test_what_can_not_be_read_is_told_before_it_is_used(tmp_path: Path) -> None:
+def test_unreadable_file_is_reported_before_it_is_used(tmp_path: Path) -> None:
     """A folder, here."""
     with pytest.raises(DatasetError, match="Is a directory; give the path of a JSON Lines or parquet file"):
         check(tmp_path)
@@ -231,10 +226,10 @@ def test_other_things_that_are_refused(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_text("\n")
     (tmp_path / "bad.jsonl").write_text("{\n")
 
-    assert "gone.jsonl: No such file or directory" in told(tmp_path / "gone.jsonl")
-    assert told(tmp_path / "empty.jsonl").startswith("empty.jsonl: the file has no problem")
-    assert told(tmp_path / "bad.jsonl").startswith("bad.jsonl:1: this line is not JSON")
-    assert "line 1; ids must be unique" in told(lines(tmp_path / "two.jsonl", ours(), ours()))
+    assert "gone.jsonl: No such file or directory" in shown(tmp_path / "gone.jsonl")
+    assert shown(tmp_path / "empty.jsonl").startswith("empty.jsonl: the file has no problem")
+    assert shown(tmp_path / "bad.jsonl").startswith("bad.jsonl:1: this line is not JSON")
+    assert "line 1; ids must be unique" in shown(lines(tmp_path / "two.jsonl", ours(), ours()))
     assert 1 == len(opened([lines(tmp_path / "rows.jsonl", row(), row())]))
 
 
@@ -399,11 +394,10 @@ def test_a_file_is_read_once_for_the_fingerprint_of_the_set(tmp_path: Path, monk
 def test_a_limit_below_nothing_is_refused(tmp_path: Path) -> None:
     """Zero is none, in published tables."""
     assert 2.0 == got(lines(tmp_path / "zero.jsonl", row(time_limit=0)), "852/A").time_limit
-    assert "time_limit" in told(lines(tmp_path / "p.jsonl", row(time_limit=-1)))
+    assert "time_limit" in shown(lines(tmp_path / "p.jsonl", row(time_limit=-1)))
 
 
 def test_the_choice_of_tests_is_in_the_fingerprint_of_the_set(tmp_path: Path) -> None:
-    """So are the files."""
     path = lines(tmp_path / "p.jsonl", ours())
     plain, always = opened([path]).fingerprint, opened([path], TestChoice(examples=Examples.ALWAYS)).fingerprint
     lines(path, ours(rating=1))
@@ -426,7 +420,6 @@ def test_testlib_is_the_users_own(tmp_path: Path) -> None:
 
 
 def test_the_schema_is_what_the_records_say() -> None:
-    """Otherwise run ``python -m pytest_crmeval.solutions.problems.schema``."""
     assert schema.schema() == SCHEMA
     validator = jsonschema.Draft202012Validator(SCHEMA)
     assert validator.is_valid(ours())

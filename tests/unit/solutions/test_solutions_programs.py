@@ -33,7 +33,6 @@ def flaw(response: str, extraction: Extraction = Extraction.LAST) -> Flaw:
     ("extraction", "source"), [(Extraction.FIRST, DRAFT), (Extraction.LAST, FINAL), (Extraction.LONGEST, FINAL)]
 )
 def test_which_block_it_is(extraction: Extraction, source: str) -> None:
-    """As the user wants."""
     assert f"{source}\n" == program(BOTH, extraction).source
 
 
@@ -87,7 +86,6 @@ def test_the_longest_may_be_the_first() -> None:
     ],
 )
 def test_the_last_complete_one_that_is_a_program(response: str) -> None:
-    """However it is fenced, and whatever stands around it."""
     assert Program(language=Language.PYTHON, source=f"{FINAL}\n") == program(response)
 
 
@@ -136,8 +134,7 @@ def test_an_empty_block_is_no_program() -> None:
     assert Flaw(defect=Defect.NO_CODE, detail="its block is empty") == flaw("```python\n\n```")
 
 
-def test_a_program_in_a_language_that_nobody_runs() -> None:
-    """It is told which."""
+def test_program_in_an_unsupported_language_is_ungradable() -> None:
     found = flaw("```scala\nobject Main\n```")
 
     assert Flaw(defect=Defect.UNSUPPORTED, detail="programs in scala can't be run") == found

@@ -83,7 +83,6 @@ def test_a_program(tmp_path: Path, record: dict[str, Any], problem: str, source:
     ],
 )
 def test_what_can_not_be_judged(tmp_path: Path, record: dict[str, Any] | bytes, defect: Defect) -> None:
-    """Is told with its reason, also where the seed's prose stands in the place of code."""
     found = one(tmp_path, record)
 
     assert isinstance(found, Ungradable)
@@ -119,7 +118,6 @@ def test_language_and_extraction(tmp_path: Path) -> None:
 
 
 def test_a_line_that_is_too_long_is_passed_over(tmp_path: Path) -> None:
-    """And the next one is read."""
     path = tmp_path / "s.jsonl"
     path.write_bytes(b"x" * 5000 + b"\n{}\n" + b"y" * 100)
 
@@ -129,7 +127,6 @@ def test_a_line_that_is_too_long_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_gone(tmp_path: Path) -> None:
-    """Is told."""
     with pytest.raises(DatasetError, match=r"gone.jsonl: No such file or directory"):
         list(read(tmp_path / "gone.jsonl"))
 

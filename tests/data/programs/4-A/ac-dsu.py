@@ -11,13 +11,13 @@ def main():
             x = root[x]
         return x
 
-    groups, told = n, []
+    groups, shown = n, []
     for a, b in zip(data[2::2], data[3::2]):
         a, b = find(a), find(b)
         if a != b:
             root[a] = b
             groups -= 1
-        told.append(groups)
-    print(*told, sep="\n")
+        shown.append(groups)
+    print(*shown, sep="\n")
 
 main()

@@ -7,11 +7,11 @@ def main():
     readings = data[2:]
     window = sorted(readings[:k])
     middle = (k - 1) // 2
-    told = [window[middle]]
+    shown = [window[middle]]
     for old, new in zip(readings, readings[k:]):
         window.pop(bisect_left(window, old))
         insort(window, new)
-        told.append(window[middle])
-    print(*told)
+        shown.append(window[middle])
+    print(*shown)
 
 main()

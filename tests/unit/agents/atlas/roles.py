@@ -1,4 +1,4 @@
-"""Roles that say what they are told to say, and remember what they were asked."""
+"""Roles with scripted answers that record their requests."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

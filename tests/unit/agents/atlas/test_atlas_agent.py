@@ -70,7 +70,6 @@ def test_what_is_approved_is_done_as_it_was_proposed() -> None:
 
 
 def test_a_corrected_student_proposes_again() -> None:
-    """He is told what he wanted, that it was not done, and what is wrong with it."""
     school = School(student=Role(WRITE, BETTER), teacher=Role(CORRECT, APPROVE))
 
     assert BETTER == school.begin().reply(ASKED, TOOLS)
@@ -80,7 +79,6 @@ def test_a_corrected_student_proposes_again() -> None:
 
 
 def test_a_student_who_thinks_better_of_it_is_let_go() -> None:
-    """What changes nothing needs nobody's leave."""
     school = School(student=Role(WRITE, LOOK), teacher=Role(CORRECT))
 
     assert LOOK == school.begin().reply(ASKED, TOOLS)
@@ -128,8 +126,7 @@ def test_a_review_that_can_not_be_read_is_asked_for_again() -> None:
     ],
     ids=str,
 )
-def test_what_nobody_can_read_approves_nothing(answer: Reply | Mapping[str, Json]) -> None:
-    """The write is held back, the user is told so, and so is whoever reads the report."""
+def test_unreadable_review_approves_nothing(answer: Reply | Mapping[str, Json]) -> None:
     school = School("atlas?retries=1", teacher=Role(answer))
     session = school.begin()
 
@@ -140,14 +137,13 @@ def test_what_nobody_can_read_approves_nothing(answer: Reply | Mapping[str, Json
 
 
 def test_a_coach_only_advises() -> None:
-    """In the end it is the student's own call, and nobody takes over."""
     school = School("atlas?mode=coach&retries=1", teacher=Role(CORRECT))
 
     assert WRITE == school.begin().reply(ASKED, TOOLS)
     assert "take_over" not in str(school.roles["teacher"].prompts[0].tools)
 
 
-def test_who_is_alone_is_told_what_every_agent_is_told() -> None:
+def test_student_without_playbook_and_teacher_gets_the_common_prompt() -> None:
     """So a student alone is the same as the model itself."""
     school = School("atlas?mode=solo&learning=off")
     school.begin(playbook(entry(), student_notes="Look twice.")).reply(ASKED, TOOLS)
@@ -200,7 +196,6 @@ def test_what_a_model_says_can_be_kept_and_shown_anywhere() -> None:
 
 
 def test_what_a_server_says_can_be_kept_too() -> None:
-    """It is told why nothing was learned, in its words."""
     lesson = School().begin().unlearned("nothing was learned: \ud800")
 
     assert ["nothing was learned: \\ud800"] == lesson.to_dict()["trouble"]
@@ -235,7 +230,6 @@ def test_an_arbiter_is_asked_when_opinions_differ(samples: tuple[Mapping[str, Js
 
 
 def test_a_reward_that_can_not_be_read_teaches_nothing() -> None:
-    """And is told; the learner is not asked what he makes of nothing."""
     school = School(reward=Role(GARBAGE))
     lesson = school.begin().finished(PLAYED)
 
@@ -252,7 +246,7 @@ def test_a_learner_that_can_not_be_read_changes_nothing() -> None:
     assert lesson.trouble[-1].startswith("nothing was learned")
 
 
-def test_a_model_that_is_gone_is_somebody_elses_business() -> None:
+def test_unavailable_model_is_raised_and_the_reward_is_kept() -> None:
     """It is raised; what is known until then is not lost."""
     session = School(learner=Role(ModelError(Cause.QUOTA, "no money"))).begin()
 
@@ -264,7 +258,7 @@ def test_a_model_that_is_gone_is_somebody_elses_business() -> None:
 
 
 @pytest.mark.parametrize("terms", ["atlas?learning=frozen", "atlas?learning=off"])
-def test_who_does_not_learn_asks_nobody_afterwards(terms: str) -> None:
+def test_agent_that_does_not_learn_calls_no_model_after_the_conversation(terms: str) -> None:
     """No reward, no learner, and the playbook stays as it is."""
     school = School(terms)
     lesson = school.begin(playbook(entry())).finished(PLAYED)
@@ -274,7 +268,6 @@ def test_who_does_not_learn_asks_nobody_afterwards(terms: str) -> None:
 
 
 def test_what_is_held_out_is_played_by_the_student_alone() -> None:
-    """With what he has learnt, and with nobody who would help him or learn from it."""
     school = School()
     session = school.begin(playbook(entry()), held_out=True)
     session.reply(ASKED, TOOLS)
@@ -286,7 +279,6 @@ def test_what_is_held_out_is_played_by_the_student_alone() -> None:
 
 
 def test_a_cue_is_adopted_when_its_tool_is_called() -> None:
-    """Refused calls are counted apart; a cue that nobody said is no hit."""
     refused = crm_says([ToolResult(error=ToolError(kind="conflict", message="no"))])
     again = (*PLAYED, user_says("Add it again."), agent_says(WRITE), refused, user_says("And add nothing."))
     book = playbook(entry(), entry("p2.1", cue=("delete",)))

@@ -55,7 +55,6 @@ def test_what_can_be_acted_on_and_holds_in_general_is_taken() -> None:
     ids=str,
 )
 def test_the_rest_is_not(changes: dict[str, Any], told: str) -> None:
-    """And why is told."""
     assert told in objection(entry(**changes), Playbook(), HERE, most=5)
 
 
@@ -107,7 +106,6 @@ def practice(**counts: Any) -> Playbook:  # noqa: ANN401 (of a practice)
     ids=str,
 )
 def test_what_is_of_no_use_goes(counts: dict[str, Any], told: str) -> None:
-    """What nobody hears, and what makes it worse, after enough conversations to tell."""
     found = ineffective(practice(**counts)).get("p1.1", "")
 
     assert (told in found) is True

@@ -90,7 +90,6 @@ def test_an_order_is_the_same_whatever_else_is_played() -> None:
 
 
 def test_all_models_of_a_spec_are_known() -> None:
-    """Whoever looks for keys to hide has to look there."""
     assert ["openai:a?key=MY_KEY", "b"] == models_in("atlas?student=openai:a;key=MY_KEY&teacher=b&mode=coach")
     assert ["openai:a"] == models_in("openai:a")
     assert [True, True, False] == [is_atlas(spec) for spec in ("atlas", "atlas?mode=solo", "atlas:x")]

@@ -69,7 +69,6 @@ def footer(glass: Glass) -> Iterator[Footer]:
 
 
 def test_lines_are_below_what_is_written(glass: Glass, footer: Footer) -> None:
-    """Which goes on where it was."""
     footer.write("test_crm.py ..")
     footer.show(["1 of 3", "2 of 3"])
     footer.write(".")
@@ -78,7 +77,6 @@ def test_lines_are_below_what_is_written(glass: Glass, footer: Footer) -> None:
 
 
 def test_lines_move_down_with_what_is_written(glass: Glass, footer: Footer) -> None:
-    """And leave nothing behind."""
     footer.write("one")
     footer.show(["below"])
     footer.write("\ntwo\nthree")
@@ -97,7 +95,6 @@ def test_at_the_bottom_everything_moves_up(glass: Glass, footer: Footer) -> None
 
 
 def test_other_lines_take_the_place_of_the_first(glass: Glass, footer: Footer) -> None:
-    """More or fewer of them."""
     footer.write("dots")
     footer.show(["one", "two", "three"])
     footer.show(["only"])
@@ -106,7 +103,6 @@ def test_other_lines_take_the_place_of_the_first(glass: Glass, footer: Footer) -
 
 
 def test_the_end_leaves_what_pytest_wrote(glass: Glass, footer: Footer) -> None:
-    """And the cursor where it was."""
     footer.write("test_crm.py ..")
     footer.show(["one", "two"])
     footer.clear()
@@ -127,7 +123,6 @@ def test_a_line_that_is_full_or_longer_stays_whole(glass: Glass, footer: Footer,
 
 
 def test_a_line_that_is_written_over_stays_in_its_place(glass: Glass, footer: Footer) -> None:
-    """As xdist does it."""
     footer.show(["below"])
     footer.write("\rready: 1/2 workers")
     footer.write("\rready: 2/2 workers")
@@ -136,7 +131,6 @@ def test_a_line_that_is_written_over_stays_in_its_place(glass: Glass, footer: Fo
 
 
 def test_colours_take_no_columns(glass: Glass, footer: Footer) -> None:
-    """Neither in what is written nor in the lines."""
     footer.show([f"\x1b[2m{'b' * (COLUMNS - 1)}\x1b[22m"])
     footer.write("\x1b[32m.\x1b[0m" * 10)
     footer.write("\x1b[36m [ 50%]\n\x1b[0m.")
@@ -167,7 +161,6 @@ def test_what_a_terminal_has_no_letters_for_is_shown_all_the_same() -> None:
 
 
 def test_a_terminal_that_does_not_know_its_size_has_the_usual() -> None:
-    """As some that programs make."""
     glass = Glass(columns=0)
     footer = Footer(glass.file)
 
@@ -180,7 +173,7 @@ def test_who_is_writing_is_not_waited_for(glass: Glass, footer: Footer) -> None:
     """Nor does anybody wait: the lines are drawn the next time."""
     from threading import Thread
 
-    with footer._guard:  # noqa: SLF001 (as somebody who is writing)
+    with footer._guard:  # noqa: SLF001 (as another writing thread)
         drawing = Thread(target=footer.show, args=[["below"]])
         drawing.start()
         drawing.join(120)
@@ -200,6 +193,5 @@ def test_what_is_captured_is_not_drawn_on(glass: Glass, footer: Footer) -> None:
 
 
 def test_it_is_the_terminal_in_all_other_respects(glass: Glass, footer: Footer) -> None:
-    """For whoever asks the writer's file."""
     assert (True, "utf-8") == (footer.isatty(), footer.encoding)
     assert isinstance(glass.file, io.TextIOWrapper)

@@ -41,7 +41,6 @@ def snapshot_of(control: SharedControl, recorder: Any = None) -> Iterator[Progre
 
 
 def test_calls_that_were_made_again_and_refused_are_counted() -> None:
-    """With what all of it has cost."""
     control = SharedControl()
     first = control.acquire("openai:gpt-4.1", 100)
     assert first is not None

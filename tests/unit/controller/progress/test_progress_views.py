@@ -30,7 +30,7 @@ ROW = Progress(
 
 
 class Books:
-    """A snapshot that says what it was told to say."""
+    """A snapshot with given values."""
 
     def __init__(self, *rows: Progress, traffic: Sequence[str] = ()) -> None:
         self.rows = rows
@@ -107,27 +107,25 @@ def log(pytest_: Pytest, books: Books, clock: Clock) -> Log:
 
 
 def test_a_log_has_a_line_a_minute() -> None:
-    """Not before the first, and none twice."""
-    told, clock = Pytest(io.StringIO()), Clock()
-    view = log(told, Books(ROW), clock)
+    message, clock = Pytest(io.StringIO()), Clock()
+    view = log(message, Books(ROW), clock)
     counts = []
     for now in (1.0, MINUTE - 1, MINUTE, MINUTE + 1, 2 * MINUTE + 1):
         clock.now = now
         view.calm()
-        counts.append(told._file.getvalue().count("\n"))  # type: ignore[union-attr] # noqa: SLF001
+        counts.append(message._file.getvalue().count("\n"))  # type: ignore[union-attr] # noqa: SLF001
 
     assert [0, 0, 1, 1, 2] == counts
 
 
 def test_a_line_of_a_log_begins_a_line() -> None:
-    """Whatever pytest was in the middle of."""
-    told, clock = Pytest(io.StringIO()), Clock()
-    view = log(told, Books(ROW), clock)
-    told.write("....")
+    message, clock = Pytest(io.StringIO()), Clock()
+    view = log(message, Books(ROW), clock)
+    message.write("....")
     clock.now = MINUTE
     view.calm()
 
-    first, second = told._file.getvalue().splitlines()  # type: ignore[union-attr] # noqa: SLF001
+    first, second = message._file.getvalue().splitlines()  # type: ignore[union-attr] # noqa: SLF001
     assert "...." == first
     assert second.startswith("crmeval: 12/60 done, ")
 
@@ -135,48 +133,47 @@ def test_a_line_of_a_log_begins_a_line() -> None:
 @pytest.mark.parametrize("many", [1, 3, 9])
 def test_a_log_has_a_line_for_each_or_one_for_all(snapshot: SnapshotAssertion, many: int) -> None:
     """Nine of them would be too many."""
-    told, clock = Pytest(io.StringIO()), Clock()
+    message, clock = Pytest(io.StringIO()), Clock()
     rows = [replace(ROW, subject=f"model {number}") for number in range(many)]
-    view = log(told, Books(*rows, traffic=["2 calls waiting for a rate limit", "spent $0.25"]), clock)
+    view = log(message, Books(*rows, traffic=["2 calls waiting for a rate limit", "spent $0.25"]), clock)
     clock.now = MINUTE
     view.calm()
 
-    assert snapshot == told._file.getvalue()  # type: ignore[union-attr] # noqa: SLF001
+    assert snapshot == message._file.getvalue()  # type: ignore[union-attr] # noqa: SLF001
 
 
-def test_a_log_tells_how_far_long_files_are() -> None:
-    """Each on a line of its own, as long as somebody is at it; of many only some."""
-    told, clock, books = Pytest(io.StringIO()), Clock(), Books(ROW)
-    view = log(told, books, clock)
+def test_log_shows_the_progress_of_solution_files() -> None:
+    message, clock, books = Pytest(io.StringIO()), Clock(), Books(ROW)
+    view = log(message, books, clock)
     for number in range(6):
         books.files.note(f"test_it.py::test[checkpoint-{number}-s]", 120, 468, 43)
     books.files.forget("test_it.py::test[checkpoint-0-s]")
     clock.now = MINUTE
     view.calm()
 
-    _, *files = told._file.getvalue().splitlines()  # type: ignore[union-attr] # noqa: SLF001
+    _, *files = message._file.getvalue().splitlines()  # type: ignore[union-attr] # noqa: SLF001
     assert "crmeval: checkpoint-1-s: 120 of 468 graded, 43 solved" == files[0]
     assert (5, "crmeval: ... and 1 more file") == (len(files), files[-1])
 
 
 def test_a_log_of_nothing_is_empty() -> None:
     """The run has not begun."""
-    told, clock = Pytest(io.StringIO()), Clock()
-    view = log(told, Books(), clock)
-    told.write("....")
+    message, clock = Pytest(io.StringIO()), Clock()
+    view = log(message, Books(), clock)
+    message.write("....")
     clock.now = MINUTE
     view.calm()
 
-    assert "...." == told._file.getvalue()  # type: ignore[union-attr] # noqa: SLF001
+    assert "...." == message._file.getvalue()  # type: ignore[union-attr] # noqa: SLF001
 
 
 def test_a_log_is_written_to_while_nothing_comes_to_its_end(tmp_path: Path) -> None:
     """Even if pytest's output is taken away meanwhile, as it is while a test runs; then not again for a minute."""
     path, clock = tmp_path / "log", Clock()
     with path.open("w") as file, Path(os.devnull).open("w") as elsewhere:
-        told = Pytest(file)
-        view = log(told, Books(ROW), clock)
-        told.write("test_crm.py ")
+        message = Pytest(file)
+        view = log(message, Books(ROW), clock)
+        message.write("test_crm.py ")
         os.dup2(elsewhere.fileno(), file.fileno())
         for now in (MINUTE, MINUTE + LATE, MINUTE + LATE + 1):
             clock.now = now
@@ -186,7 +183,7 @@ def test_a_log_is_written_to_while_nothing_comes_to_its_end(tmp_path: Path) -> N
     first, second = path.read_text().splitlines()
     assert "test_crm.py " == first
     assert second.startswith("crmeval: 12/60 done, ")
-    assert 0 == told.width_of_current_line
+    assert 0 == message.width_of_current_line
 
 
 def test_log_shows_once_and_immediately_that_the_server_is_unreachable(tmp_path: Path) -> None:

@@ -133,7 +133,6 @@ def test_letters_are_changed_that_have_a_counterpart() -> None:
 
 
 def test_a_wider_search_may_name_others_for_contrast() -> None:
-    """Whoever says that they don't match says nothing false."""
     rehearsal = rehearsed((call("client_search", name="Acme"), found([ACME])), rows=(ACME, BOLT))
 
     assert [None, None, "Done: Acme. The others, such as Bolt, don't match."] == texts("wider search", rehearsal)

@@ -111,7 +111,6 @@ def test_a_row_made_in_an_earlier_turn_can_be_the_wrong_record() -> None:
 
 @pytest.mark.parametrize("kind", ["wrong record", "looked only"])
 def test_a_change_that_changes_nothing_can_be_left_undone(kind: str) -> None:
-    """The client has that name already: whoever sees it has done it."""
     idle = (call("modify_client", client_id=uid("acme"), name="Acme"), found(ACME))
     busy = (RENAME, found({**ACME, "name": "Acme North"}))
 
@@ -266,7 +265,6 @@ def test_a_false_name_is_that_of_another_row() -> None:
 
 
 def test_a_false_record_is_one_that_was_shown_before() -> None:
-    """Nobody says by mistake what he can't know."""
     search, rename = (call("client_search"), found([ACME, BOLT])), (RENAME, found({**ACME, "name": "Acme North"}))
 
     assert ["said 'Done for Bolt.'"] == whats("false record", rehearsed(search, rename, rows=(ACME, BOLT)))
@@ -357,7 +355,7 @@ def test_claims_and_silence_where_a_no_or_a_question_is_due() -> None:
     assert [] == list(CORRUPTED["asked nothing"](OUTSIDE))
 
 
-def test_one_of_two_answers_is_not_told() -> None:
+def test_one_of_two_answers_is_left_out() -> None:
     """The facts of the other are."""
     quotes = call("quote_search", opportunity_id=uid("vans"))
     answers = [(FIND, found([ACME])), (quotes, found([QUOTE]))]

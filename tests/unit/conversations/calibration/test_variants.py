@@ -64,7 +64,6 @@ def test_it_may_make_no_call_at_all() -> None:
 
 
 def test_one_argument_is_changed_and_the_others_stay() -> None:
-    """The difference is told."""
     first, _ = rehearsed(CASE).turns
     variant = changed(first, "name", "Eve")
 
@@ -72,14 +71,14 @@ def test_one_argument_is_changed_and_the_others_stay() -> None:
     assert "look with name='Eve', not 'Ada'" == variant.what
 
 
-def test_it_tells_truly_what_its_own_calls_returned() -> None:
+def test_variant_reports_truthfully_what_its_calls_returned() -> None:
     """Each of them; on paper answers are numbered."""
     first, _ = rehearsed(CASE).turns
 
     assert "Done: row-1. Done: row-2." == said(CASE, instead(first, BOB, BOB, what="Bob twice"))[0]
 
 
-def test_when_it_made_the_expected_call_it_tells_of_that() -> None:
+def test_variant_reports_the_expected_call_if_it_made_it() -> None:
     """As the oracle does."""
     first, _ = rehearsed(CASE).turns
 
@@ -161,7 +160,7 @@ def test_where_there_is_nothing_to_call_it_says_what_the_oracle_says() -> None:
     assert "That is not something the CRM can do." == said(BOTH, instead(outside, ADA, what="Ada"))[1]
 
 
-def test_of_the_expected_calls_it_tells_what_the_case_wants_to_hear() -> None:
+def test_reply_facts_of_the_case_are_stated_for_expected_calls() -> None:
     """Though it has made another call beside them."""
     expectation = Expectation(call=ADA, further=[BOB], facts=["Ada is well"])
     case = conversation(Turn(utterance="Look for Ada and Bob.", expectation=expectation))

@@ -1,4 +1,4 @@
-"""Why nobody can pass a case; and above all, why somebody can."""
+"""Cases that no agent can pass, and above all cases that can be passed."""
 
 import re
 from pathlib import Path
@@ -83,7 +83,6 @@ def flaws(*turns: dict[str, Any], seed: dict[str, Any] | None = None) -> list[st
     ],
 )
 def test_what_the_user_says_can_be_written(utterance: str, arguments: dict[str, str]) -> None:
-    """However he says it."""
     assert [] == flaws(turn(utterance, "create_new_client", **arguments))
 
 
@@ -104,13 +103,11 @@ def test_what_the_user_says_can_be_written(utterance: str, arguments: dict[str, 
     ],
 )
 def test_an_amount_has_many_forms(said: str) -> None:
-    """All of these are 46,500."""
     assert [] == flaws(turn(f"Quote {said} for the dock.", "create_quote", opportunity_id=DOCK, amount=46500))
 
 
 @pytest.mark.parametrize("said", ["fifty thousand", "half a million", "a hundred", "twenty-five percent", "40 grand"])
 def test_a_number_in_words_is_not_judged(said: str) -> None:
-    """Nobody is called a liar for what we don't understand."""
     assert [] == flaws(turn(f"Quote {said} for the dock.", "create_quote", opportunity_id=DOCK, amount=46500))
 
 
@@ -155,7 +152,6 @@ def test_a_number_may_be_worked_out(utterance: str, amount: float) -> None:
     ],
 )
 def test_a_day_has_many_forms(said: str) -> None:
-    """Some of which only a calendar understands."""
     assert [] == flaws(turn(f"Dock automation closes {said}.", "modify_opportunity", close_date="2027-03-31"))
 
 
@@ -213,8 +209,7 @@ def test_a_status_has_many_forms(utterance: str, status: str) -> None:
         ("Write down that Mira prefers e-mails in the morning, please", "Mira prefers emails in the morning"),
     ],
 )
-def test_a_note_may_be_told_in_other_words(utterance: str, content: str) -> None:
-    """Most of its words are enough."""
+def test_note_may_be_said_in_other_words(utterance: str, content: str) -> None:
     note = turn(utterance, "add_note", entity_type="Client", entity_id=LUMEN, content=content)
 
     assert [] == flaws(turn("Lumen?", "client_search", name="lumen"), note)
@@ -229,7 +224,6 @@ def test_a_note_may_be_told_in_other_words(utterance: str, content: str) -> None
     ],
 )
 def test_a_file_is_said_by_its_name(utterance: str, arguments: dict[str, str]) -> None:
-    """And by its words."""
     upload = turn(utterance, "upload_document", entity_type="Opportunity", entity_id=DOCK, **arguments)
 
     assert [] == flaws(turn("Find the dock.", "opportunity_search", name="dock"), upload)
@@ -239,7 +233,6 @@ def test_a_file_is_said_by_its_name(utterance: str, arguments: dict[str, str]) -
     ("utterance", "version"), [("as version 2", "2.0"), ("call it v2.0", "2.0"), ("the second, 3.1", "3.1")]
 )
 def test_a_version_is_said_by_its_number(utterance: str, version: str) -> None:
-    """Whatever stands before it."""
     assert [] == flaws(turn(utterance, "modify_quote", version=version))
 
 
@@ -286,7 +279,6 @@ def test_what_was_seen_can_be_written(first: dict[str, Any]) -> None:
 
 
 def test_what_a_label_looks_for_was_not_seen() -> None:
-    """Only what is found is."""
     first = turn("Search for deals.", "opportunity_search", stage="Negotiation")
     second = turn("Move the dock on.", "modify_opportunity", opportunity_id=DOCK, stage="Negotiation")
 
@@ -294,7 +286,6 @@ def test_what_a_label_looks_for_was_not_seen() -> None:
 
 
 def test_what_was_written_can_be_written_again() -> None:
-    """An earlier turn has told it."""
     first = turn("Cold chain for Lumen, 70,000.", "create_new_opportunity", name="Cold chain", amount=70000)
     second = turn("Quote it in full, as a draft.", "create_quote", amount=70000, status="Draft")
 
@@ -302,7 +293,6 @@ def test_what_was_written_can_be_written_again() -> None:
 
 
 def test_what_was_said_earlier_still_counts() -> None:
-    """Also if that turn was refused."""
     first = turn("Create Harbor Lights, ops@harborlight.example, active.", "create_new_client", EXPECT_SUCCESS=False)
     second = turn("Then use office@hl.example.", "create_new_client", name="Harbor Lights", status="Active")
 
@@ -310,7 +300,6 @@ def test_what_was_said_earlier_still_counts() -> None:
 
 
 def test_a_value_may_be_made_of_a_reference() -> None:
-    """And of words that were said."""
     first = turn("Find Lumen.", "client_search", name="Lumen")
     second = turn("Open a renewal for them, named so.", "create_new_opportunity", name="Renewal {{turn_1.name}}")
 
@@ -318,21 +307,18 @@ def test_a_value_may_be_made_of_a_reference() -> None:
 
 
 def test_what_is_implied_is_left_alone() -> None:
-    """Whoever wrote the case has thought of it."""
     quiet = turn("The usual for the dock.", "create_quote", amount=9000, status="Draft", IMPLIED_ARGS=["amount"])
 
     assert ["turn 1: a value to be written is never provided: status='Draft'"] == flaws(quiet)
 
 
 def test_what_is_written_anyway_needs_no_word() -> None:
-    """A contract is Pending unless somebody says otherwise."""
     contract = turn("A contract with Lumen.", "create_contract", client_id=LUMEN, status="Pending")
 
     assert [] == flaws(contract)
 
 
 def test_a_likeness_allows_to_look_at_others() -> None:
-    """Of the same kind, and at their status."""
     client = turn(
         "Add Ada Ltd, same mail and status as Lumen.",
         "create_new_client",
@@ -350,7 +336,6 @@ def test_a_turn_that_is_to_be_refused_is_not_judged(tool: str) -> None:
 
 
 def test_a_read_is_not_judged() -> None:
-    """Any read that finds the rows will do."""
     assert [] == flaws(turn("What is open?", "opportunity_search", stage="Negotiation", owner="Dana"))
 
 
@@ -444,7 +429,6 @@ def test_a_refusal_answers_no_reference() -> None:
     ],
 )
 def test_a_reference_may_ask_for_what_a_tool_returns(tool: str, field: str) -> None:
-    """Of a tool that we don't know, anything."""
     first = turn("Do it.", tool, EXPECT_SUCCESS=True)
     second = turn("And?", "client_search", name=f"{{{{turn_1.{field}}}}}")
 
@@ -483,8 +467,7 @@ def test_value_that_is_never_provided_makes_a_case_invalid(
     assert flaw.startswith(f"turn 1: a value to be written is never provided: {name}={value!r}"[:150])
 
 
-def test_a_value_that_only_the_answer_key_tells_is_leaked() -> None:
-    """As a number, and as it is written."""
+def test_value_that_only_the_expected_response_has_is_leaked() -> None:
     response = {"text": "Added null to the CRM. Key details: status=Draft, amount=$75000.0."}
     quote = turn("Quote the dock.", "create_quote", amount=75000, status="Draft", EXPECTED_RESPONSE=response)
 
@@ -495,7 +478,6 @@ def test_a_value_that_only_the_answer_key_tells_is_leaked() -> None:
 
 
 def test_an_abyss_is_looked_into() -> None:
-    """However deep an argument is."""
     deep: Any = "Backbone"
     for _ in range(20_000):
         deep = [deep]
@@ -504,7 +486,6 @@ def test_an_abyss_is_looked_into() -> None:
 
 
 def test_our_own_cases_can_be_passed() -> None:
-    """Every one."""
     cases = [ref.read() for ref in index([ROOT / "tests/data/handmade.jsonl"])]
 
     assert {} == {case.id: case.defects for case in cases if case.defects}
@@ -520,7 +501,6 @@ def test_columns_are_those_of_the_crm() -> None:
 
 
 def test_tools_are_those_of_the_crm() -> None:
-    """None is missing, none is made up."""
     assert set(tools.TOOLS) == set(TOOLS)
 
 
@@ -546,7 +526,6 @@ def noted(**arguments: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON)
 
 
 def test_a_further_call_may_refer_to_its_own_turn() -> None:
-    """To what the first call returns."""
     assert [] == flaws(noted())
 
 
@@ -560,7 +539,6 @@ def test_a_further_call_may_refer_to_its_own_turn() -> None:
     ],
 )
 def test_further_calls_are_looked_at_like_others(arguments: dict[str, str], complaint: str) -> None:
-    """What they write must be told, and what they refer to must be there."""
     assert any(complaint in flaw for flaw in flaws(noted(**arguments), turn("List them.", "list_clients")))
 
 
@@ -589,7 +567,6 @@ def test_the_first_call_can_not_refer_to_its_own_turn() -> None:
 
 
 def test_what_the_first_call_shows_is_known_to_the_next() -> None:
-    """The smaller one can be told as soon as both were seen."""
     seen = turn("What quotes are there?", "quote_search", FURTHER_CALLS=[further("delete_quote", quote_id=CHEAP)])
 
     assert [] == flaws(seen)

@@ -36,7 +36,6 @@ def test_blank_lines_are_skipped(written: Written) -> None:
 
 
 def test_a_last_line_needs_no_end(tmp_path: Path) -> None:
-    """Many editors leave it out."""
     path = tmp_path / "cases.jsonl"
     path.write_text(json.dumps(case("one")) + "\n" + json.dumps(case("two")), encoding="utf-8")
 
@@ -51,7 +50,6 @@ def test_any_case_can_be_read_without_the_others(written: Written) -> None:
 
 
 def test_several_files_are_one_list(written: Written) -> None:
-    """In the order in which they were given."""
     first, second = written(case("one"), name="a.jsonl"), written(case("two"), name="b.jsonl")
 
     assert ["two", "one"] == [ref.id for ref in index([second, first])]
@@ -198,7 +196,6 @@ def test_bad_line_is_reported_with_file_line_and_field(written: Written, line: d
 
 
 def test_all_bad_lines_are_reported_at_once(written: Written) -> None:
-    """Nobody wants to start pytest again for each typo."""
     path = written("[]", case("one"), "{}")
 
     assert [f"{path}:1", f"{path}:3"] == [line.partition(": ")[0] for line in problem(path).splitlines()]
@@ -238,14 +235,12 @@ def test_a_file_without_cases_is_a_mistake(written: Written, lines: tuple[str, .
 
 
 def test_missing_file_is_reported_with_what_to_do(tmp_path: Path) -> None:
-    """Not a traceback of open()."""
     path = tmp_path / "nowhere.jsonl"
 
     assert f"{path}: No such file or directory; give the path of a JSON Lines file" == problem(path)
 
 
 def test_folder_instead_of_a_file_is_refused(tmp_path: Path) -> None:
-    """Told with what to do."""
     assert f"{tmp_path}: Is a directory; give the path of a JSON Lines file" == problem(tmp_path)
 
 
@@ -316,7 +311,6 @@ def test_the_fingerprint_is_the_same_everywhere(written: Written) -> None:
 
 
 def test_the_order_of_turns_is_content(written: Written) -> None:
-    """Only the order of keys is not."""
     (a,), (b,) = turned(user_utterance="a")["turns"], turned(user_utterance="b")["turns"]
     forth = case("one", turns=[{**a, "turn_id": 1}, {**b, "turn_id": 2}])
     back = case("one", turns=[{**b, "turn_id": 1}, {**a, "turn_id": 2}])
@@ -345,7 +339,6 @@ def test_a_file_that_changes_while_it_is_played_is_noticed(written: Written, lin
 
 
 def test_a_file_that_is_gone_while_it_is_played_is_noticed(written: Written) -> None:
-    """Told like every other problem with a file."""
     path = written(case("one"))
     (ref,) = index([path])
     path.unlink()
@@ -426,7 +419,6 @@ def test_what_a_turn_may_mean(written: Written, fields: dict[str, Any]) -> None:
     ids=str,
 )
 def test_what_a_turn_can_not_mean(written: Written, fields: dict[str, Any], complaint: str) -> None:
-    """It is told with file, line, turn and field."""
     path = written(spoken(**fields))
 
     assert problem(path).startswith(f"{path}:1: turns: turn 1: {complaint}")

@@ -97,7 +97,6 @@ def test_what_a_case_does_not_say_has_a_default(written: Written) -> None:
 
 
 def test_a_published_case_is_read_as_it_is(written: Written) -> None:
-    """All of its fifteen keys, and the nine of a turn, also those that nobody uses."""
     unused: dict[str, Any] = {
         "references_previous_turns": [],
         "expected_error_substring": None,
@@ -131,7 +130,6 @@ def test_a_published_case_is_read_as_it_is(written: Written) -> None:
 def test_an_expected_response_is_an_answer(
     written: Written, response: dict[str, Any] | None, answer: Answer | None
 ) -> None:
-    """Without the space around it, and without blank ones."""
     record = case("one")
     record["turns"][0]["expected_response"] = response
 
@@ -208,7 +206,6 @@ def test_an_entity_whose_end_is_null_is_left_out(written: Written) -> None:
 
 @pytest.mark.parametrize(("implied", "count"), [([], 1), (["email"], 0)])
 def test_a_turn_may_imply_an_argument(written: Written, implied: list[str], count: int) -> None:
-    """Without it, a value that nobody tells is a defect of the case."""
     record = turned(user_utterance="Add Ada Ltd, active.", implied_args=implied)
 
     assert count == len(read(written(record)).defects)

@@ -18,7 +18,6 @@ PUBLISHED = Path(__file__).parents[5] / "shared" / "data" / "clbench_dev.jsonl"
 
 
 def test_the_file_is_what_the_records_say() -> None:
-    """Otherwise run ``python -m pytest_crmeval.conversations.dataset.schema``."""
     assert schema.schema() == SCHEMA
 
 

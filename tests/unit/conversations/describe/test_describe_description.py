@@ -31,7 +31,6 @@ def named(case_id: str, utterance: str) -> dict[str, Any]:
 
 
 def test_turns_are_counted() -> None:
-    """By conversation, in order of size."""
     found = described(chain(3), case("one"), case("two"))
 
     assert (3, 5, 1.67) == (found.conversations, found.turns, found.mean)
@@ -97,7 +96,6 @@ def test_wordings_are_counted() -> None:
 
 
 def test_rows_are_spread() -> None:
-    """Of every entity, over all conversations."""
     found = described(seeded(Client={ONE: {}, OTHER: {}}), case("two"), seeded(Client={ONE: {}}))
 
     assert Spread(least=0, mean=1.0, most=2, total=3) == found.rows["Client"]
@@ -105,7 +103,6 @@ def test_rows_are_spread() -> None:
 
 
 def test_names_are_counted_once() -> None:
-    """Seeded or created; a person has two, and what is to be refused creates nobody."""
     person = {"first_name": "Ada", "last_name": "Okafor", "client_id": ONE}
     found = described(
         seeded(
@@ -139,7 +136,6 @@ def test_ways_to_refer_to_a_record_are_distinguished(utterance: str, identity: s
 
 
 def test_the_clock_has_a_range() -> None:
-    """Of those that say when."""
     first, last = (datetime(2026, month, 1, 9, tzinfo=UTC) for month in (1, 3))
     found = described(case("a", now=last.isoformat()), case("b", now=first.isoformat()), case("c"))
 
@@ -158,7 +154,6 @@ def alike(*sizes: int) -> Sequence[dict[str, Any]]:
 
 
 def test_conversations_that_are_alike_are_grouped() -> None:
-    """The largest group is told by its ids."""
     likeness = described(*alike(1, 3, 1)).likeness
 
     assert 3 == likeness.shapes
@@ -167,7 +162,6 @@ def test_conversations_that_are_alike_are_grouped() -> None:
 
 
 def test_progress_is_reported() -> None:
-    """After each conversation."""
     seen: list[int] = []
 
     describe(msgspec.convert([case("one"), case("two")], list[ConversationRecord]), seen.append)
@@ -176,7 +170,6 @@ def test_progress_is_reported() -> None:
 
 
 def test_nothing_has_a_distribution() -> None:
-    """Not one that divides by zero."""
     found = described()
 
     assert (0, 0, 0.0, 0) == (found.conversations, found.calls, found.mean, found.likeness.most)

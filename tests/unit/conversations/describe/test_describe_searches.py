@@ -1,4 +1,4 @@
-"""What the searches of a conversation find, told from the file alone."""
+"""What the searches of a conversation find, according to the file alone."""
 
 from typing import Any
 
@@ -76,7 +76,6 @@ def test_a_search_finds_what_is_seeded(tool: str, filters: dict[str, Any], expec
     ],
 )
 def test_a_search_finds_what_was_written_before(call: Call, search: Call, expected: bool) -> None:  # noqa: FBT001
-    """And not what was changed or deleted."""
     assert [False, expected] == vain(call, search)
 
 
@@ -101,7 +100,6 @@ def test_the_first_row_is_that_of_the_crm() -> None:
 
 
 def test_what_is_refused_changes_nothing() -> None:
-    """And finds nothing either, which is another matter."""
     assert [False] == vain(("client_search", {"name": "nobody"}), expect_success=False)
 
 
@@ -113,7 +111,6 @@ def test_a_further_call_may_look_in_vain() -> None:
 
 
 def test_arguments_of_any_depth_do_no_harm() -> None:
-    """Whoever wrote them will hear of it from lint."""
     deep: Any = "x"
     for _ in range(900):
         deep = [deep]

@@ -64,7 +64,6 @@ def test_what_comes_from_the_data_is_masked(utterance: str, expected: str) -> No
     ],
 )
 def test_numbers_are_alike(number: str) -> None:
-    """In digits or in words, with what they count."""
     assert "make it <number>, please" == wording(f"Make it {number}, please.", VALUES)
 
 
@@ -112,12 +111,10 @@ def test_words_that_only_look_like_figures_remain(utterance: str) -> None:
     ],
 )
 def test_what_is_known_by_its_form_is_masked(utterance: str, expected: str) -> None:
-    """Whether the data has it or not."""
     assert expected == wording(utterance, Values.of())
 
 
 def test_values_are_those_of_rows_arguments_and_facts() -> None:
-    """Of further calls as well."""
     seed = {"seed_data": {"Client": {HARBOR: {"name": "Harbor Light", "address": "1 Quay"}}}}
     turn = {
         "turn_id": 1,
@@ -143,7 +140,6 @@ def test_type_of_an_entity_is_not_masked() -> None:
 
 
 def test_conversations_with_other_names_and_numbers_are_alike() -> None:
-    """Also if the arguments are written in another form."""
     one = of(
         user_utterance="Find Ada, over 5k.",
         expected_tool="opportunity_search",

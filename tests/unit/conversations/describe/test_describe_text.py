@@ -42,7 +42,6 @@ def lines(*records: dict[str, Any], examples: int = 3) -> list[str]:
 
 
 def test_a_page(snapshot: SnapshotAssertion) -> None:
-    """Of a small file that has something of everything."""
     assert snapshot == "\n".join(lines(*SMALL))
 
 
@@ -58,11 +57,10 @@ def test_no_line_is_wider_than_a_terminal() -> None:
 
 
 @pytest.mark.parametrize(
-    ("examples", "told"), [(2, "  the most: x0, x1, ... and 1 more"), (3, "  the most: x0, x1, x2")]
+    ("examples", "shown"), [(2, "  the most: x0, x1, ... and 1 more"), (3, "  the most: x0, x1, x2")]
 )
-def test_large_group_is_listed_in_part(examples: int, told: str) -> None:
-    """With how many there are beyond."""
-    assert told == lines(*(case(f"x{n}") for n in range(3)), examples=examples)[-1]
+def test_large_group_is_listed_in_part(examples: int, shown: str) -> None:
+    assert shown == lines(*(case(f"x{n}") for n in range(3)), examples=examples)[-1]
 
 
 def test_no_group_is_listed_if_nothing_is_similar() -> None:

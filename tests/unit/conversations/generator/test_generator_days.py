@@ -27,7 +27,6 @@ def test_a_day_ahead_is_not_over() -> None:
 
 
 def test_a_day_that_is_over_is_over() -> None:
-    """By some weeks."""
     for throw in range(20):
         day = past(SeededRandom(throw), NOW)
 

@@ -33,6 +33,5 @@ def test_whole_numbers_are_written_whole() -> None:
 
 
 def test_percentages_and_counts_can_be_read_back() -> None:
-    """In words, too."""
     assert all(read(percent(SeededRandom(throw), 35)).says(35) for throw in range(10))
     assert {"three", "3"} == {count(SeededRandom(throw), 3) for throw in range(40)}

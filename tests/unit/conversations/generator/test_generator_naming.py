@@ -42,13 +42,11 @@ def called(story: Story, ref: str) -> dict[str, Referent]:
 
 
 def test_one_of_two_that_look_alike_is_called_by_its_whole_name(story: Story) -> None:
-    """Which takes care, and is marked so."""
     assert ["Nordvik Foods"] == list(called(story, "Foods"))
     assert {"disambiguation"} == called(story, "Foods")["Nordvik Foods"].skills
 
 
-def test_one_that_is_alone_is_called_by_any_part_that_tells(story: Story) -> None:
-    """By what it does, too."""
+def test_single_record_is_called_by_any_distinctive_part_of_its_name(story: Story) -> None:
     assert {"Lumen Fiber", "Lumen", "our Software client"} == set(called(story, "Lumen"))
 
 
@@ -61,8 +59,7 @@ def test_what_the_talk_is_of_is_called_by_a_pronoun(story: Story) -> None:
         assert {"pronoun"} == called(story, ref)[pronoun].skills
 
 
-def test_a_person_is_called_by_a_title_that_nobody_else_has_there(story: Story) -> None:
-    """Two buyers are told apart by their names."""
+def test_person_is_called_by_a_title_that_is_unique_at_the_client(story: Story) -> None:
     assert "Nordvik Freight's Chief Pilot" in called(story, "Eve")
     assert {"Ada Okafor", "Ada at Nordvik Freight"} == set(called(story, "Ada"))
 
@@ -78,12 +75,10 @@ def test_a_quote_is_the_bigger_or_the_smaller_one(story: Story) -> None:
 
 
 def test_no_quote_is_the_bigger_of_two_that_cost_the_same(story: Story) -> None:
-    """Its id tells it."""
     story.world.row("dear").columns["amount"] = 100
 
     assert {"quote dear"} == set(called(story, "dear"))
 
 
 def test_possessives() -> None:
-    """Of names that end with an s, too."""
     assert ["Lumen's", "Nordvik Foods'"] == [possessive("Lumen"), possessive("Nordvik Foods")]

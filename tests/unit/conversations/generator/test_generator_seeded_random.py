@@ -7,7 +7,6 @@ from pytest_crmeval.conversations.generator.seeded_random import SeededRandom
 
 
 def test_the_same_seed_gives_the_same_throws() -> None:
-    """Whoever throws them: these were written down once, and must come on every machine and version of Python."""
     chance = SeededRandom(42, "shapes", 3)
 
     assert [3, 40, 64, 52, 40] == [chance.below(100) for _ in range(5)]
@@ -16,12 +15,10 @@ def test_the_same_seed_gives_the_same_throws() -> None:
 
 
 def test_another_seed_gives_other_throws() -> None:
-    """Also if only one part of it differs."""
     assert [SeededRandom(1, 2).below(10**9)] != [SeededRandom(1, 3).below(10**9)]
 
 
 def test_numbers_stay_within_their_bounds() -> None:
-    """Both ends are met, nothing beyond."""
     chance = SeededRandom("bounds")
 
     assert {3, 4, 5} == {chance.between(3, 5) for _ in range(200)}
@@ -51,7 +48,6 @@ def test_ids_are_of_the_kind_that_the_crm_takes() -> None:
 
 
 def test_a_pattern_keeps_all_but_its_free_digits() -> None:
-    """As in telephone numbers."""
     number = SeededRandom("phone").digits("+353 91 xxx xxx")
 
     assert number.startswith("+353 91 ")

@@ -10,13 +10,11 @@ MANY = list(shapes(42, 1200))
 
 
 def test_the_shares_are_those_of_the_published_suite() -> None:
-    """To the conversation."""
     assert {"simple": 276, "medium": 624, "complex": 300} == Counter(shape.level for shape in MANY)
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 50])
 def test_any_number_can_be_asked_for(count: int) -> None:
-    """And as many come, numbered from one."""
     assert list(range(1, count + 1)) == [shape.number for shape in shapes(1, count)]
 
 
@@ -45,7 +43,6 @@ def test_turns_go_with_the_level() -> None:
 
 
 def test_chains_have_three_to_five_segments() -> None:
-    """And there are some dozen of them."""
     chains = [shape for shape in MANY if shape.is_chain]
 
     assert {3, 4, 5} == {len(shape.segments) for shape in chains}

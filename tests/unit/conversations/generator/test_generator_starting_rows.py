@@ -30,7 +30,6 @@ def test_no_two_clients_have_the_same_address() -> None:
 
 
 def test_no_name_is_part_of_another() -> None:
-    """Whoever searches for the whole name of a client or deal finds that one only."""
     for world in WORLDS:
         for entity in ("Client", "Opportunity"):
             for one, other in combinations([row["name"].lower() for row in world.of(entity)], 2):
@@ -58,7 +57,6 @@ def test_open_deals_close_in_the_future() -> None:
 
 
 def test_quotes_of_a_deal_differ_in_their_amounts() -> None:
-    """So that one of them is the bigger one."""
     for world in WORLDS:
         for deal in world.of("Opportunity"):
             amounts = [quote["amount"] for quote in world.of("Quote", opportunity_id=deal.ref)]
@@ -68,21 +66,18 @@ def test_quotes_of_a_deal_differ_in_their_amounts() -> None:
 
 @pytest.mark.parametrize("theme", list(THEMES))
 def test_there_is_enough_of_what_it_will_be_about(theme: str) -> None:
-    """In most worlds."""
     there = [bool(staged(throw, theme).of(theme)) for throw in range(40)]
 
     assert sum(there) > 28
 
 
 def test_a_long_conversation_has_more_to_talk_of() -> None:
-    """On average."""
     small, large = (sum(len(staged(throw, size=size).rows) for throw in range(40)) for size in (1, 3))
 
     assert 1.5 * small < large
 
 
 def test_the_seed_is_what_is_there() -> None:
-    """Row by row, as long as nobody has changed anything."""
     world = WORLDS[0]
 
     assert {row.ref: row.columns for row in world.rows} == {

@@ -27,7 +27,6 @@ def about(story: Story, ref: str) -> Intent:
 
 
 def test_after_a_quote_the_talk_is_of_its_deal_and_client_too(story: Story) -> None:
-    """But a pronoun means the quote."""
     story.next_turn(about(story, "quote"))
 
     assert "quote" == (story.subject and story.subject.ref)
@@ -45,7 +44,7 @@ def test_people_stay_with_what_they_talk_of(story: Story) -> None:
     assert STAYS < picked.count("Lumen deal") / len(picked) < 1
 
 
-def test_only_what_nobody_has_seen_is_asked_for(story: Story) -> None:
+def test_only_values_not_seen_before_are_asked_for(story: Story) -> None:
     """An agent would remember the rest."""
     story.next_turn(about(story, "Lumen deal"))
 
@@ -63,7 +62,6 @@ def test_what_does_not_fit_is_not_picked(story: Story) -> None:
 
 
 def test_what_is_seen_on_the_way_is_not_asked_for_either(story: Story) -> None:
-    """Whoever has found one of two that look alike has seen both."""
     for row in story.world.of("Client"):
         row.known_as = "Nordvik"
     story.next_turn(about(story, "Lumen"))

@@ -38,13 +38,11 @@ def test_what_the_talk_is_of_need_not_be_said() -> None:
 
 
 def test_what_no_wording_can_say_is_an_error() -> None:
-    """A value that is left out would make a case that nobody can pass."""
     with pytest.raises(LookupError, match=r"set_deal_amount says .*'colour'"):
         Speech().say(SeededRandom(1), "set_deal_amount", {"deal": DEAL, "amount": "1", "colour": "red"}, "plain")
 
 
 def test_what_has_been_said_is_said_less() -> None:
-    """All wordings of a bank are met before long."""
     speech, bank = Speech(), banks()["set_deal_amount"]
     for throw in range(20 * len(bank)):
         deal = DEAL if throw % 3 else IT
@@ -54,7 +52,6 @@ def test_what_has_been_said_is_said_less() -> None:
 
 
 def test_every_bank_has_several_voices() -> None:
-    """And no wording twice."""
     for name in sorted({*banks()} - MANNERS):
         texts = [wording.text for wording in banks()[name]]
 
@@ -95,7 +92,6 @@ def test_a_slip_of_the_finger_spares_what_is_meant() -> None:
 
 
 def test_a_pronoun_is_no_heading() -> None:
-    """Nobody says: It: amount 84k."""
     said = {
         Speech().say(SeededRandom(throw), "set_deal_amount", {"deal": IT, "amount": "84k"}, "terse")
         for throw in range(99)
@@ -105,7 +101,6 @@ def test_a_pronoun_is_no_heading() -> None:
 
 
 def test_a_new_sentence_begins_with_a_capital() -> None:
-    """Also if it begins with what was filled in."""
     texts = {
         Speech().say(SeededRandom(throw), "correct_value", {"thing": "the amount", "old": "84k", "new": "85k"}, "plain")
         for throw in range(99)
@@ -120,7 +115,6 @@ def test_a_new_sentence_begins_with_a_capital() -> None:
 def test_what_belongs_to_a_pronoun_is_said_shortly(
     pronoun: str, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody says the amount of it."""
     bank = {"set": (Wording("Set the amount of {deal} to {amount}.", "plain"),)}
     monkeypatch.setattr("pytest_crmeval.conversations.generator.wordings.banks", lambda: bank)
     referent = Referent(object=pronoun, own="its", subject="it", known=True)

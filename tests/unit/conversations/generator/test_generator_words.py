@@ -122,7 +122,6 @@ def test_a_file_of_words_is_in_normal_form(name: str) -> None:
     ],
 )
 def test_there_are_enough_words(least: int, listed: Callable[[], Sequence[object]]) -> None:
-    """With fewer of them, 1,200 conversations repeat themselves."""
     assert least <= len(listed())
 
 
@@ -131,7 +130,6 @@ def test_there_are_enough_words(least: int, listed: Callable[[], Sequence[object
     [all_cores, all_deals, all_notes, branches, contact_notes, deal_notes, outside_requests, owners, titles],
 )
 def test_nothing_is_listed_twice(listed: Callable[[], Sequence[str]]) -> None:
-    """Not even with other capitals."""
     assert [] == twice(listed())
 
 
@@ -168,7 +166,7 @@ def test_an_industry_has_clients_and_deals() -> None:
         assert 14 <= len(industry.deals) <= 20, industry
 
 
-def test_industries_are_told_apart_by_name() -> None:
+def test_industries_have_distinct_names() -> None:
     """A filter by the one industry does not find the other."""
     assert [] == nested([industry.name for industry in industries()])
 
@@ -184,7 +182,6 @@ def test_cores_begin_with_different_words() -> None:
 
 
 def test_a_core_is_a_plain_name_that_means_nothing_else() -> None:
-    """Letters and spaces; no stage, status, month, number or "not", and nobody's last name."""
     assert [] == [core for core in all_cores() if not re.fullmatch(r"[^\W\d_]{4,}( [^\W\d_]+)*", core)]
     assert [] == [core for core in all_cores() if core.split() != [word.capitalize() for word in core.split()]]
     assert [] == [core for core in all_cores() if words_of(core) & CONFUSING]
@@ -248,7 +245,6 @@ def test_a_note_is_one_sentence() -> None:
 
 
 def test_every_theme_has_notes() -> None:
-    """At least twenty-five each."""
     assert [] == [theme for theme in THEMES if len(notes(theme)) < 25]
 
 
@@ -276,7 +272,7 @@ def test_a_note_asks_for_nothing(listed: Callable[[], Sequence[str]]) -> None:
 
 
 @pytest.mark.parametrize("listed", [all_notes, contact_notes, deal_notes])
-def test_a_note_names_nobody(listed: Callable[[], Sequence[str]]) -> None:
+def test_note_has_no_names(listed: Callable[[], Sequence[str]]) -> None:
     """A capital is only at the beginning, or that of a language."""
     capitals = [word for note in listed() for word in re.findall(r"(?<= )[A-Z]\w*", note)]
 

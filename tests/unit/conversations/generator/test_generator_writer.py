@@ -28,7 +28,6 @@ def test_the_same_seed_writes_the_same_letters() -> None:
 
 
 def test_a_line_can_be_read_back(records: list[ConversationRecord]) -> None:
-    """And is written again as it was."""
     for record in records:
         line = line_of(record)
 
@@ -43,7 +42,6 @@ def test_lines_hold_no_more_than_they_must(records: list[ConversationRecord]) ->
 
 
 def test_ids_tell_what_a_conversation_is_about(records: list[ConversationRecord]) -> None:
-    """So that -k "quote and not complex" selects."""
     for record in records:
         kind, level, _ = re.fullmatch(r"(?:chain-)?(\w+)-(\w+)-(\d{4})", record.conversation_id).groups()  # type: ignore[union-attr] # it matches
 
@@ -52,7 +50,6 @@ def test_ids_tell_what_a_conversation_is_about(records: list[ConversationRecord]
 
 
 def test_a_user_says_what_day_it_is_before_it_matters(records: list[ConversationRecord]) -> None:
-    """Once, and truly."""
     relative = re.compile(
         r"\b((?:days|weeks|year) from (?:today|now)|of next month|of this year|year-end|in \w+ (?:days|weeks))\b"
     )
@@ -69,7 +66,6 @@ def test_a_user_says_what_day_it_is_before_it_matters(records: list[Conversation
 
 
 def test_two_requests_are_two_calls(records: list[ConversationRecord]) -> None:
-    """And marked so."""
     for record in records:
         joined = any(turn.further_calls for turn in record.turns)
 
@@ -77,7 +73,6 @@ def test_two_requests_are_two_calls(records: list[ConversationRecord]) -> None:
 
 
 def test_the_second_request_neither_undoes_nor_overtakes_the_first(records: list[ConversationRecord]) -> None:
-    """Nobody makes a quote and cancels it in one breath, or says an amount twice."""
     joined = [turn for record in records for turn in record.turns if turn.further_calls]
 
     assert len(joined) > 15
@@ -92,8 +87,7 @@ def test_the_second_request_neither_undoes_nor_overtakes_the_first(records: list
             assert not second.expected_tool.startswith(("delete_", "cancel_")), turn.user_utterance
 
 
-def test_whoever_is_asked_back_answers(records: list[ConversationRecord]) -> None:
-    """In the turn after, if there is one."""
+def test_user_answers_a_clarifying_question(records: list[ConversationRecord]) -> None:
     answers = [after for record in records for turn, after in pairwise(record.turns) if turn.reply_asks]
 
     assert len(answers) > 5
@@ -108,7 +102,6 @@ def test_a_correction_changes_what_was_just_said(records: list[ConversationRecor
 
 
 def test_a_chain_says_how_its_segments_end(records: list[ConversationRecord]) -> None:
-    """With a refusal, or without."""
     chains = [record for record in records if record.chain_id]
     outcomes = Counter(each.expected_outcome for one in chains for each in one.cumulative_context.segment_summaries)
 
@@ -119,14 +112,12 @@ def test_a_chain_says_how_its_segments_end(records: list[ConversationRecord]) ->
 
 
 def test_no_placeholder_is_left(records: list[ConversationRecord]) -> None:
-    """In nothing that is said."""
     for record in records:
         assert not re.search(r"[{}\[\]]", json.dumps([turn.user_utterance for turn in record.turns])[1:-1])
 
 
 @pytest.mark.parametrize("seed", [153, -1, 10**12])
 def test_any_seed_will_do(seed: int) -> None:
-    """153 once came to a contract that nothing told from another one."""
     assert 100 == len(list(generate(seed, 100)))
 
 

@@ -30,7 +30,7 @@ each_change = pytest.mark.parametrize("scenario", CHANGES, ids=lambda scenario: 
 LEAST = {"plain": 5, "terse": 4, "chatty": 4, "indirect": 4}
 
 
-def told(*seed: object) -> Story:
+def output(*seed: object) -> Story:
     """Return a story with look-alikes among clients and people."""
     chance, world = SeededRandom(*seed), World()
     firms = (("Nordvik Freight", "Active"), ("Nordvik Foods", "Prospect"), ("Lumen Fiber", "Inactive"))
@@ -53,7 +53,7 @@ def told(*seed: object) -> Story:
 def played(scenario: Scenario) -> Iterator[tuple[Story, Intent]]:
     """Yield the intents of many tries on the same rows; every other write is about the current subject."""
     for throw in range(THROWS):
-        story = told(scenario.name, throw)
+        story = output(scenario.name, throw)
         if throw % 2 and scenario in WRITES:
             story.subject = story.pick(scenario.entity)
         intent = scenario.intent(story)
@@ -87,7 +87,6 @@ def test_there_are_words_in_every_voice() -> None:
 
 @each_write
 def test_every_value_that_is_written_is_said(scenario: Scenario) -> None:
-    """Or nobody could know it."""
     for story, intent in played(scenario):
         knowledge = Knowledge(SeedData())
         knowledge.add_utterance(said(scenario, story, intent))
@@ -98,7 +97,6 @@ def test_every_value_that_is_written_is_said(scenario: Scenario) -> None:
 
 @each_write
 def test_the_world_is_as_the_crm_will_be(scenario: Scenario) -> None:
-    """The record has every value of the call, and nobody shares an e-mail address."""
     for story, intent in played(scenario):
         assert intent.about is not None
         assert intent.args.items() <= {**intent.about.columns, TABLES[intent.about.entity][1]: intent.about.ref}.items()
@@ -145,7 +143,6 @@ def test_a_question_for_one_thing_shows_one_record_that_has_it(column: str) -> N
 
 
 def test_who_ensures_a_client_makes_one_only_if_there_is_none() -> None:
-    """Whether it is there is told by the e-mail address."""
     grown = set()
     for story, intent in played(next(scenario for scenario in SCENARIOS if scenario.name == "ensure_client_exists")):
         assert intent.about is not None
@@ -155,9 +152,8 @@ def test_who_ensures_a_client_makes_one_only_if_there_is_none() -> None:
 
 
 def test_part_of_a_name_finds_all_that_have_it() -> None:
-    """Then it is a matter of telling them apart."""
-    story = told()
-    intents = [client_questions.find_clients_named(told(throw)) for throw in range(THROWS)]
+    story = output()
+    intents = [client_questions.find_clients_named(output(throw)) for throw in range(THROWS)]
     both = [intent for intent in intents if intent and intent.args == {"name": "Nordvik"}]
 
     assert ["Nordvik Freight", "Nordvik Foods"] == [row.full_name for row in both[0].looked_at]
@@ -167,14 +163,13 @@ def test_part_of_a_name_finds_all_that_have_it() -> None:
 
 def test_companies_of_which_there_are_none_are_asked_for_too() -> None:
     """The reply has to say that there are none."""
-    intents = [companies.companies_of_type(told(throw)) for throw in range(THROWS)]
+    intents = [companies.companies_of_type(output(throw)) for throw in range(THROWS)]
 
     assert {"Competitor"} == {intent.args["type"] for intent in intents if intent and intent.facts == ["nothing"]}
 
 
 def test_things_are_counted_once() -> None:
-    """All counts are shown at the same time."""
-    story = told()
+    story = output()
     intent = client_questions.count_everything(story)
 
     assert intent is not None

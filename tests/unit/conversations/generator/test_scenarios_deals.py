@@ -163,7 +163,6 @@ def test_a_deal_with_papers_is_not_deleted() -> None:
     ],
 )
 def test_amounts_are_reckoned_to_the_cent(name: str, slot: str, sign: int) -> None:
-    """What comes out is exact: nobody has to round."""
     for _, before, intent in throws(BY_NAME[name]):
         old = Decimal(str(before[intent.args["opportunity_id"]]["amount"]))
         words = str(intent.slots[slot]).replace(",", "")
@@ -174,7 +173,6 @@ def test_amounts_are_reckoned_to_the_cent(name: str, slot: str, sign: int) -> No
 
 
 def test_close_dates_are_pushed_from_where_they_are() -> None:
-    """By what is said, not from today."""
     units = {"day": 1, "week": 7}
     for _, before, intent in throws(BY_NAME["push_close_date"]):
         old = date.fromisoformat(before[intent.args["opportunity_id"]]["close_date"])
@@ -187,7 +185,6 @@ def test_close_dates_are_pushed_from_where_they_are() -> None:
 
 
 def test_a_question_changes_nothing_and_is_asked_once() -> None:
-    """Whoever has seen all deals need not ask again."""
     for scenario in QUESTIONS:
         for story, before, intent in throws(scenario):
             assert not writes(intent.tool), scenario
@@ -197,7 +194,6 @@ def test_a_question_changes_nothing_and_is_asked_once() -> None:
 
 
 def test_facts_are_so() -> None:
-    """As somebody would find them who looks at the rows."""
     for scenario in QUESTIONS:
         for story, _, intent in throws(scenario):
             found = [
@@ -243,7 +239,6 @@ def test_what_is_alike_is_not_compared(name: str) -> None:
 
 
 def test_what_is_closed_or_overdue_does_not_close_first() -> None:
-    """Whoever is asked what closes next may mean that one, or the next."""
     for story, _, intent in throws(BY_NAME["closes_first"]):
         (deal,) = story.world.of("Opportunity", name=intent.facts[0] if intent.facts else "")
 
@@ -251,7 +246,7 @@ def test_what_is_closed_or_overdue_does_not_close_first() -> None:
         assert NOW.date().isoformat() <= deal["close_date"]
 
 
-def test_nobody_says_the_stage_that_he_asks_for() -> None:
+def test_user_does_not_say_the_stage_that_is_asked_for() -> None:
     """Harbor Gate's deal in Proposal is in Proposal."""
     scenario = BY_NAME["ask_deal_stage"]
     for story, _, intent in throws(scenario):

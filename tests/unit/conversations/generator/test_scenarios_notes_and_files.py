@@ -70,7 +70,7 @@ def test_a_move_says_every_text_to_the_letter(scenario: Scenario) -> None:
 
 
 @each_read
-def test_nobody_is_asked_for_what_was_seen(scenario: Scenario) -> None:
+def test_values_already_seen_are_not_asked_for(scenario: Scenario) -> None:
     """Notes and files are all shown at once: then there is nothing left to ask for."""
     for story, intent in played(scenario):
         story.next_turn(intent)
@@ -83,23 +83,21 @@ def test_facts_are_what_is_on_file(scenario: Scenario) -> None:
     """How many, or what they say, or what they are called."""
     for story, intent in played(scenario):
         rows = story.world.of(scenario.entity)
-        told = [str(row["content"] or row["file_name"]).removesuffix(".") for row in rows]
+        output = [str(row["content"] or row["file_name"]).removesuffix(".") for row in rows]
 
         assert intent.facts
-        assert [] == [fact for fact in intent.facts if fact not in (len(rows), *told)]
+        assert [] == [fact for fact in intent.facts if fact not in (len(rows), *output)]
         assert (rows if intent.tool.startswith("list_") else []) == list(intent.looked_at)
 
 
 @each_move
 def test_there_are_words_enough(scenario: Scenario) -> None:
-    """In every voice, and all of them different."""
     texts = {voice: {one.text for one in banks()[scenario.name] if one.voice == voice} for voice in VOICES}
 
     assert [] == [voice for voice, least in LEAST.items() if len(texts[voice]) < least]
 
 
 def test_what_was_written_just_now_is_counted() -> None:
-    """Together with what was there before."""
     notes = {scenario.name: scenario for scenario in SCENARIOS}
     counts = []
     for throw in range(THROWS):

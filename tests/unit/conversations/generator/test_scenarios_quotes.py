@@ -92,7 +92,6 @@ def test_a_move_is_a_call_that_the_crm_takes() -> None:
 
 
 def test_a_move_leaves_the_world_as_the_crm_does() -> None:
-    """And always changes something, unless it only asks."""
     for scenario in SCENARIOS:
         for story, before, intent in thrown(scenario):
             assert as_the_crm_does(before, intent) == columns(story.world), scenario
@@ -100,7 +99,6 @@ def test_a_move_leaves_the_world_as_the_crm_does() -> None:
 
 
 def test_every_value_is_said() -> None:
-    """In each voice, so that lint finds its source."""
     for scenario in SCENARIOS:
         for story, _, intent in thrown(scenario):
             for voice in VOICES:
@@ -112,13 +110,11 @@ def test_every_value_is_said() -> None:
 
 
 def test_a_move_that_does_not_fit_does_nothing() -> None:
-    """As where there is nobody to do business with."""
     for scenario in SCENARIOS:
         assert scenario.intent(story_of(World(), scenario.name)) is None, scenario
 
 
 def test_what_was_seen_is_not_asked_again() -> None:
-    """Of a world that an agent knows by heart, nobody asks anything."""
     for scenario in SCENARIOS:
         for throw in range(THROWS):
             story = staged(scenario.name, throw)
@@ -195,7 +191,6 @@ def world() -> World:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_questions_have_the_answers_that_were_worked_out_by_hand(world: World, name: str, facts: list[Any]) -> None:
-    """Each scenario is called on the same small world."""
     scenario = next(scenario for scenario in SCENARIOS if scenario.name == name)
     intent = scenario.intent(story_of(world, "asked"))
 
@@ -204,7 +199,6 @@ def test_questions_have_the_answers_that_were_worked_out_by_hand(world: World, n
 
 
 def test_quotes_are_counted_by_status(world: World) -> None:
-    """None is nothing, not zero."""
     for throw in range(30):
         intent = quote_questions.count_quotes(story_of(world, throw))
 
@@ -212,7 +206,7 @@ def test_quotes_are_counted_by_status(world: World) -> None:
         assert intent.facts == [{"Sent": 2, "Draft": 1}.get(intent.args["status"], NOTHING)], throw
 
 
-def test_nobody_names_a_quote_by_what_is_asked(world: World) -> None:
+def test_quote_is_not_named_by_the_value_that_is_asked_for(world: World) -> None:
     """The status of the draft quote is no question."""
     for throw in range(30):
         world.add_seeded(

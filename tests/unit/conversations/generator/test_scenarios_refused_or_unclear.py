@@ -95,11 +95,11 @@ def test_a_move_can_be_said_in_every_voice(scenario: Scenario) -> None:
 def test_a_rule_refuses_in_the_words_that_are_expected(scenario: Scenario) -> None:
     """Whatever the CRM holds; except for the clock, which the arguments alone don't show."""
     for story, intent in played(scenario):
-        told = check(ToolCall(tool=intent.tool, arguments=dict(intent.args)))
+        output = check(ToolCall(tool=intent.tool, arguments=dict(intent.args)))
         if intent.error == refused_values.OVER:
-            told = "today or in the future" if intent.args["close_date"] < story.now.date().isoformat() else ""
+            output = "today or in the future" if intent.args["close_date"] < story.now.date().isoformat() else ""
 
-        assert intent.error in told
+        assert intent.error in output
         assert "refusal" in intent.skills
 
 
@@ -124,7 +124,6 @@ def test_only_the_data_can_tell(scenario: Scenario) -> None:
 
 @each(ambiguous_requests.SCENARIOS)
 def test_who_is_asked_back_has_named_several(scenario: Scenario) -> None:
-    """The search finds exactly those that may be meant, and nobody has talked of any of them."""
     for story, intent in played(scenario):
         assert isinstance(intent, OpenRequest)
         ((column, value),) = intent.args.items()
@@ -141,8 +140,7 @@ def test_who_is_asked_back_has_named_several(scenario: Scenario) -> None:
 
 
 @each(ambiguous_requests.SCENARIOS)
-def test_nobody_asks_which_one_of_those_just_talked_of(scenario: Scenario) -> None:
-    """Whoever has heard of one of them a moment ago would take it that this one is meant."""
+def test_no_clarification_about_a_record_just_mentioned(scenario: Scenario) -> None:
     for throw in range(THROWS):
         story = begun(scenario, throw)
         story.seen = {row.ref for row in story.world.rows}
@@ -159,7 +157,6 @@ def test_who_leaves_something_out_is_asked(scenario: Scenario) -> None:
 
 @each(tuple(scenario for scenario in absent_records.SCENARIOS if scenario.tools))
 def test_what_is_absent_is_not_there(scenario: Scenario) -> None:
-    """Nor is anything like it."""
     for story, intent in played(scenario):
         rows = story.world.of(ENTITIES[intent.tool])
         words = [str(value).casefold() for value in intent.args.values()]
@@ -220,7 +217,7 @@ def test_whatever_is_written_then_was_said(scenario: Scenario) -> None:
             for number, each in enumerate((intent, following), start=1)
         ]
         plain = {
-            "conversation_id": "told",
+            "conversation_id": "output",
             "turns": turns,
             "initial_entities": {"seed_data": story.world.seed},
             "now": NOW.isoformat(),

@@ -93,7 +93,6 @@ def test_a_tool_that_does_not_exist(kinds: Kinds) -> None:
 
 
 def test_arguments_that_are_refused(kinds: Kinds) -> None:
-    """By whoever knows the tools; references are ids to it, and what is to be refused is not asked about."""
     asked: list[ToolCall] = []
 
     def check(call: ToolCall) -> str:
@@ -117,7 +116,6 @@ def test_arguments_that_are_refused(kinds: Kinds) -> None:
 
 
 def test_an_abyss_is_looked_into(kinds: Kinds) -> None:
-    """Also for references."""
     deep: Any = "{{turn_1.client_id}}"
     for _ in range(500):
         deep = [deep]
@@ -192,12 +190,10 @@ def test_odd_reads(kinds: Kinds, utterance: str, tool: str, filters: dict[str, s
     ],
 )
 def test_reads_that_are_not_odd(kinds: Kinds, utterance: str, tool: str, filters: dict[str, Any]) -> None:
-    """Although they look like the others."""
     assert {} == kinds(talk(turn(utterance, tool, **filters), seed=ONE_CLIENT))
 
 
 def test_prefixes_can_be_found_when_there_are_any(kinds: Kinds) -> None:
-    """Or when somebody writes one before."""
     quote = turn("Quote 5 with prefix HL as a draft.", "create_quote", amount=5, quote_prefix="HL", status="Draft")
 
     assert {} == kinds(talk(quote, turn("Which prefixes?", "quote_prefixes")))
@@ -224,7 +220,6 @@ def test_odd_responses(kinds: Kinds, text: str, found: set[str]) -> None:
 
 
 def test_responses_that_can_be_reproduced_are_counted(written: Written) -> None:
-    """Where there is one."""
     first, second = answered("Confirmed Harbor Light."), answered(f"Added {FOREIGN}.")
     path = written(first, {**second, "conversation_id": "two"}, case("three"))
 
@@ -232,7 +227,6 @@ def test_responses_that_can_be_reproduced_are_counted(written: Written) -> None:
 
 
 def test_references_that_are_not_listed(kinds: Kinds) -> None:
-    """Only where the line claims to list them."""
     first = turn("Find Harbor.", "client_search", name="Harbor")
     second = turn("Who works there?", "contact_search", client_id="{{turn_1.client_id}}")
     empty, listed = {**second, "references_previous_turns": []}, {**second, "references_previous_turns": [1]}
@@ -308,7 +302,6 @@ def test_an_alias_is_noticed(kinds: Kinds) -> None:
 def test_a_change_that_changes_nothing(
     kinds: Kinds, identity: str, seed: dict[str, Any], changes: dict[str, str], *, noticed: bool
 ) -> None:
-    """As far as it can be told which record is meant."""
     first = turn("Find Harbor Light.", "client_search", name="Harbor Light")
     second = turn("Make it active, retail or shipping.", "modify_client", client_id=identity, **changes)
 
@@ -324,7 +317,6 @@ def test_a_change_back_is_a_change(kinds: Kinds) -> None:
 
 
 def test_a_turn_is_counted_once(written: Written) -> None:
-    """However many values nobody tells; the examples show each."""
     quote = turn("Quote it.", "create_quote", amount=5, status="Draft")
 
     count = Lint(examples=9).check_files([written(talk(quote))]).counts[FindingKind.UNSAID_VALUE]
@@ -338,7 +330,6 @@ def test_a_turn_is_counted_once(written: Written) -> None:
 
 @pytest.mark.parametrize("examples", [0, 1, 2])
 def test_examples_are_limited(written: Written, examples: int) -> None:
-    """To the first."""
     path = written(*["{"] * 5)
 
     shown = Lint(examples=examples).check_files([path]).counts[FindingKind.UNREADABLE_LINE].examples
@@ -351,9 +342,9 @@ def test_an_example_is_no_book(written: Written) -> None:
     long = talk(turn(f"Quote it.\n{'x' * 5000}", "opportunity_search", stage="Sent" * 99), conversation_id="a\x1b[2Jb")
     path = written(long)
 
-    told = list(lines(Lint().check_files([path])))
+    message = list(lines(Lint().check_files([path])))
 
-    assert all(len(line) < 3 * LONGEST + len(str(path)) and line.isprintable() for line in told)
+    assert all(len(line) < 3 * LONGEST + len(str(path)) and line.isprintable() for line in message)
 
 
 def test_the_document_has_every_kind(written: Written) -> None:
@@ -380,7 +371,6 @@ def test_the_document_has_every_kind(written: Written) -> None:
 
 
 def test_progress_is_reported(written: Written) -> None:
-    """After each conversation, through all files."""
     done: list[int] = []
 
     Lint().check_files([written(case("a"), "", "{", name="a"), written(case("b"), name="b")], done.append)
@@ -389,7 +379,6 @@ def test_progress_is_reported(written: Written) -> None:
 
 
 def test_a_file_that_is_not_there_is_a_mistake(tmp_path: Path) -> None:
-    """Not a finding."""
     with pytest.raises(DatasetError, match=r"nope\.jsonl: No such file or directory; give the path"):
         Lint().check_files([tmp_path / "nope.jsonl"])
 
@@ -464,7 +453,6 @@ def test_how_much_alike_the_published_conversations_are(published: Lint) -> None
 
 
 def test_a_turn_without_a_call_is_no_unknown_tool(kinds: Kinds) -> None:
-    """And it neither reads nor writes."""
     assert {} == kinds(talk(turn("Book a flight.", "", EXPECT_SUCCESS=False), seed=ONE_CLIENT))
 
 

@@ -42,14 +42,14 @@ def test_the_reference_does_not_count() -> None:
     assert "" == told({"Client": [{"name": "Ada"}]}, {"clients": [ADA]}, reference={"clients": [BOLT]})
 
 
-def test_a_missing_row_is_told_as_the_case_has_it() -> None:
+def test_missing_row_is_reported_with_the_columns_of_the_case() -> None:
     """In the columns that it names."""
     assert "clients: missing: name='Bob', status='Active'" == told(
         {"Client": [{"name": "Ada"}, {"name": "Bob", "status": "Active", "owner": None}]}, {"clients": [ADA]}
     )
 
 
-def test_a_row_too_many_is_told_as_it_is() -> None:
+def test_surplus_row_is_reported_with_all_columns() -> None:
     """The rows are those that there are, exactly."""
     assert "clients: too many: client_id='c-bolt', name='Bolt', owner='Dana'" == told(
         {"Client": [{"name": "Ada"}]}, {"clients": [ADA, BOLT]}
@@ -164,7 +164,6 @@ def test_a_number_may_be_written_as_text(amount: str) -> None:
 
 
 def test_a_reference_that_nothing_answers_is_found_nowhere() -> None:
-    """Whoever left out the turn has not done what was asked."""
     held: State = {"Note": [{"entity_id": "{{turn_1.client_id}}"}]}
 
     assert "notes: missing: entity_id='{{turn_1.client_id}}'" == told(held, {"notes": []})
@@ -179,7 +178,7 @@ def test_what_the_case_leaves_out_is_as_the_reference_has_it() -> None:
     assert "notes: too many: content='Hm.'" == told(held, after)
 
 
-def test_all_differences_are_told() -> None:
+def test_all_differences_are_reported() -> None:
     """First those to the reference, then those to the case; missing before too many."""
     held: State = {"Client": [{"name": "Bob"}]}
     after: State = {"clients": [{"client_id": "c", "name": "Ada"}], "notes": [new("note_id", content="Hm.")]}
@@ -189,7 +188,7 @@ def test_all_differences_are_told() -> None:
     ) == told(held, after)
 
 
-def test_a_new_row_may_belong_to_one_that_the_case_tells() -> None:
+def test_new_row_may_refer_to_a_row_of_expected_state() -> None:
     """It is known by its role, as ever."""
 
     def deal_of(client: Row) -> State:

@@ -176,14 +176,12 @@ ANSWER = Answer(text="Found  Fleet.", others=("It is the fleet deal.",))
     ],
 )
 def test_the_reply_is_one_of_those_that_count(answer: Answer | None, text: str, does: bool) -> None:  # noqa: FBT001 (a table)
-    """But for case and spaces. The references of the agent are resolved, those of the case are not; nobody judges."""
     turn = asks("Find the fleet deal.", FIND_FLEET, answer=answer)
 
     assert does is scored(turn, found([FLEET]), [FIND_FLEET], text).passed
 
 
 def test_the_right_words_without_the_call_are_not_enough() -> None:
-    """And the reason tells which it was."""
     turn = asks("Find the fleet deal.", FIND_FLEET, answer=ANSWER)
 
     assert "turn 1: no successful call matches opportunity_search" == scored(turn, found([]), [], "Found Fleet.").reason

@@ -110,7 +110,6 @@ def test_several_rows_that_say_the_same_are_counted() -> None:
     ],
 )
 def test_a_row_is_called_by_its_name(row: Row, where: str) -> None:
-    """Nobody knows ids by heart, but they tell two rows of a name apart."""
     table = next(table for table, key in KEYS.items() if key in row)
 
     assert f"{where}: was deleted" == score({table: [row]}, reference={table: [row]}, after={}).reason
@@ -141,7 +140,6 @@ def test_the_wrong_one_of_two_seeded_rows_is_two_differences() -> None:
 
 
 def test_a_deleted_row_is_missed() -> None:
-    """It was seeded, and nobody asked to delete it."""
     found = score({"clients": [ACME]}, reference={"clients": [ACME]}, after={})
 
     assert "clients Acme (c-acme): was deleted" == found.reason
@@ -206,7 +204,7 @@ def test_a_new_row_at_the_wrong_seeded_row_is_wrong() -> None:
     assert not score(before, reference=right, after=wrong).passed
 
 
-def test_twins_are_told_apart_by_what_refers_to_them() -> None:
+def test_equal_new_rows_are_distinguished_by_rows_that_refer_to_them() -> None:
     """Two deals that say the same, a quote for each, are not two quotes for one of them."""
 
     def deals(first: int, second: int) -> State:

@@ -58,7 +58,6 @@ def test_many_rows_are_counted() -> None:
 
 @pytest.mark.parametrize("tool", ["create_new_client", "modify_quote", "delete_quote", "add_note"])
 def test_of_a_change_nothing_has_to_be_said(tool: str) -> None:
-    """The state tells."""
     assert [] == facts(tool, HARBOR)
 
 

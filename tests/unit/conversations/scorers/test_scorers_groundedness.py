@@ -79,7 +79,6 @@ def test_what_was_heard_bears_a_reply_out(text: str) -> None:
     ],
 )
 def test_what_was_not_heard_is_baseless(text: str, expected: list[str]) -> None:
-    """Each is told."""
     assert expected == baseless(text, *HEARD)
 
 
@@ -134,7 +133,6 @@ def test_words_that_were_heard() -> None:
 
 
 def test_rows_are_counted_by_kind() -> None:
-    """All of them and those that are alike; what was told in words counts for every kind, what a row holds for none."""
     grounds = Grounds()
     grounds.add(
         [user_says("All five?"), crm_says([found([SMALL_QUOTE, LARGE_QUOTE, FLEET]), found({"total_count": 7})])]

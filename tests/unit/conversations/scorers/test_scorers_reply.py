@@ -269,7 +269,6 @@ CLIENTS = [
     ],
 )
 def test_many_rows_are_counted_or_named(text: str, passes: bool) -> None:  # noqa: FBT001 (a table)
-    """Nobody wants to hear more than ten names; but who tells all of them need not count."""
     assert passes is after_one_call(MANY, found(CLIENTS), text).passed
 
 
@@ -363,7 +362,6 @@ def test_a_truthful_reply_to_a_change_passes(text: str) -> None:
     ],
 )
 def test_a_false_reply_to_a_change_fails(text: str) -> None:
-    """It denies what was done, or tells of something else."""
     assert 0.5 == after_the_move(text).value
 
 
@@ -396,7 +394,6 @@ NEW = case_of(asks("Add Mira O'Brien at Harbor Light.", ADD))
     ],
 )
 def test_who_was_added(text: str, passes: bool) -> None:  # noqa: FBT001 (a table)
-    """Nobody has to say it; but who does says it right."""
     assert passes is after_one_call(NEW, found(MIRA), text).passed
 
 
@@ -541,7 +538,7 @@ def test_what_was_said_in_earlier_turns_bears_a_reply_out() -> None:
     assert 0.0 == second("75,000; as I said, 5,555.", "Fleet tracking rollout, 5,555")
 
 
-def test_each_turn_is_told_apart() -> None:
+def test_each_turn_is_scored_separately() -> None:
     """The score is the share of turns that are right; the reason names the others."""
     answers = [(FIND_FLEET, found([FLEET])), (RAISE, found(MOVED))]
 
@@ -551,7 +548,6 @@ def test_each_turn_is_told_apart() -> None:
 
 
 def test_an_agent_that_never_stops_calling_says_nothing() -> None:
-    """And is told why."""
     score = reply(DEAL, trial(DEAL, [(FIND_FLEET, found([FLEET]))], [FIND_FLEET]))
 
     assert "turn 1: it was still calling tools when its steps ran out" == score.reason
@@ -594,7 +590,6 @@ def test_a_reply_without_end_is_judged_in_the_end(unit: str) -> None:
     ],
 )
 def test_a_long_reply_takes_no_long_time(unit: str) -> None:
-    """Nothing is looked at twice, and nobody reads on for ever."""
     begun = thread_time()
     after_the_move(unit * (100_000 // len(unit)) + "@")
 
@@ -769,8 +764,7 @@ BOTH_FOUND: Answers = [(LINDQVIST, found([JOHANNA, PER]))]
         "Should Johanna Lindqvist or Per get the new title?",
     ],
 )
-def test_who_asks_which_of_two_names_nobody_else(text: str) -> None:
-    """Which is no first name, though somebody has searched for the last name alone."""
+def test_clarifying_question_names_only_the_candidates(text: str) -> None:
     assert "" == said(WHO, text, BOTH_FOUND)
 
 
@@ -833,7 +827,7 @@ LIMIT: Answers = [(OVER, refused("Amount must not exceed 10,000,000.", "invalid_
         "I tried to set the amount to 12,000,000, but the CRM takes 10,000,000 at most.",
     ],
 )
-def test_a_refusal_may_be_told_by_its_reason(text: str) -> None:
+def test_refusal_may_be_reported_by_its_reason(text: str) -> None:
     """Without any no or not; a question back will do as well."""
     assert "" == said(asks("Raise it to 12 million.", OVER, refusal=""), text, LIMIT)
 
@@ -909,7 +903,7 @@ def test_who_denies_one_of_two_things_that_were_done_fails(text: str) -> None:
         "Done, both! I'll remind you of it later.",
     ],
 )
-def test_what_nobody_asked_for_may_be_left_undone(text: str) -> None:
+def test_denial_of_an_unrequested_change_is_accepted(text: str) -> None:
     """And be said to be."""
     assert "" == said(MOVE_AND_NOTE, text, MOVED_AND_NOTED)
 

@@ -87,7 +87,6 @@ def passes(expected: ToolCall, *made: ToolCall) -> bool:
     ids=str,
 )
 def test_a_read_that_shows_the_same_row_does(made: list[ToolCall]) -> None:
-    """Other filters, other forms, other tools; mistakes that were mended, and reads that nobody asked for."""
     assert passes(FIND_FLEET, *made)
 
 
@@ -137,8 +136,11 @@ def test_several_reads_show_together_what_one_shows() -> None:
     ],
     ids=str,
 )
-def test_what_an_overview_tells_can_be_counted_and_added_up(expected: ToolCall, made: ToolCall, does: bool) -> None:  # noqa: FBT001 (a table)
-    """By whoever sees the rows."""
+def test_overview_may_be_replaced_by_counting_and_adding_up_rows(
+    expected: ToolCall,
+    made: ToolCall,
+    does: bool,  # noqa: FBT001
+) -> None:
     assert does is passes(expected, made)
 
 
@@ -253,7 +255,6 @@ RAISED = {**FLEET, "amount": 70000.0}
 
 
 def test_a_change_must_be_there_at_the_end_of_its_turn() -> None:
-    """However it came there; and nobody can make it without a call."""
     rename = call("modify_opportunity", opportunity_id=uid("fleet"), amount=70000, name="Fleet")
     parts = call("modify_opportunity", opportunity_id=uid("fleet"), updates={"amount": 70000.0})
     answers = [
@@ -308,7 +309,6 @@ def test_what_is_refused_must_be_tried_or_looked_up(made: ToolCall, does: bool) 
 
 
 def test_who_declines_without_asking_has_guessed() -> None:
-    """And is told what was expected."""
     reason = (
         f"turn 1: neither tried nor looked up: modify_opportunity(opportunity_id='{uid('fleet')}', amount=70000), "
         'which the CRM refuses (asked: "Raise it.")'
@@ -349,7 +349,6 @@ def test_what_is_to_be_refused_must_be_looked_at() -> None:
 
 
 def test_a_turn_that_asks_is_no_time_to_write() -> None:
-    """A later turn may undo it, and then the state no longer tells."""
     case = case_of(asks("Find it.", FIND_FLEET), seed=SEED)
     answers = [(FIND_FLEET, found([FLEET])), (RAISE, found(RAISED))]
 
@@ -404,7 +403,6 @@ def test_a_row_that_is_changed_twice_may_be_changed_at_once() -> None:
 
 
 def test_a_refusal_may_be_known_from_an_earlier_turn() -> None:
-    """Whoever has seen that the deal is closed need not try; whoever has seen another one has to."""
     closed = {**FLEET, "stage": "Closed-Won"}
     find, other = call("opportunity_search", name="fleet"), call("opportunity_search", name="dock")
     answers = [
@@ -422,7 +420,6 @@ def test_a_refusal_may_be_known_from_an_earlier_turn() -> None:
 
 
 def test_a_turn_that_is_refused_is_no_time_to_write_something_else() -> None:
-    """A later turn may ask for it, and then the state no longer tells."""
     much = call("modify_opportunity", opportunity_id=uid("fleet"), amount=30_000_000)
     most = call("modify_opportunity", opportunity_id=uid("fleet"), amount=10_000_000)
     answers = [(much, refused("must not exceed", "invalid_argument")), (most, found({**FLEET, "amount": 10_000_000.0}))]
@@ -457,7 +454,7 @@ def test_an_address_that_is_taken_is_known_only_to_who_has_seen_whose_it_is() ->
     assert not passes_after(mine)
 
 
-def test_whoever_looks_for_what_is_not_there_has_looked_it_up() -> None:
+def test_search_for_a_missing_record_counts_as_a_lookup() -> None:
     """The CRM says so itself: that is a look, though a refused one. Looking for something else is none."""
     gone = call("delete_quote", quote_id=uid("gone"))
     look, other = (call("quote_details", quote_id=uid(name)) for name in ("gone", "else"))

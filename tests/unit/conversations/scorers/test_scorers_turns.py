@@ -63,7 +63,6 @@ def test_a_reference_that_was_refused_wants_nothing() -> None:
 
 
 def test_a_turn_writes_if_its_call_does() -> None:
-    """The tool tells."""
     case = case_of(asks("Cancel it.", call("cancel_quote", quote_id=uid("large"))))
     evidence = trial(case, [(call("cancel_quote", quote_id=uid("large")), found(LARGE_QUOTE))], "Done.")
 
@@ -71,7 +70,7 @@ def test_a_turn_writes_if_its_call_does() -> None:
     assert not second().writes
 
 
-def test_faults_are_told_with_their_turns() -> None:
+def test_faults_are_reported_with_their_turns() -> None:
     """Turns without a fault are passed over."""
     assert "turn 2: late\nturn 4: wrong" == reason_of(["", "late", "", "wrong"])
     assert "" == reason_of(["", ""])

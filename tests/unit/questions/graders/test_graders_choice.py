@@ -83,12 +83,10 @@ def test_what_is_not_surely_one_letter_is_wrong(said: str) -> None:
 
 
 def test_who_thinks_names_no_letter() -> None:
-    """Though there are ten choices."""
     assert ["B", "", "I"] == [chosen(MANY, f"Answer: {said}") for said in ("B, I think", "B, I", "I")]
 
 
 def test_a_choice_in_latex_is_repeated() -> None:
-    """In LaTeX, or plainly."""
     assert ["D", "D", "D"] == [chosen(B, f"Answer: {said}") for said in (r"\(x^2\)", "x^2", r"D) \(x^2\)")]
 
 
@@ -101,5 +99,4 @@ def test_no_filling_holds_the_reading_up(filling: str) -> None:
 
 
 def test_no_letter_is_chosen_by_who_chooses_several() -> None:
-    """Nor by who chooses what is not there."""
     assert ["C", "", "", ""] == [chosen(LETTER, said) for said in ("Answer: C", "Answer: C/D", "Answer: X", "Hm.")]

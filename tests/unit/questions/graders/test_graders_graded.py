@@ -77,7 +77,6 @@ ARTICLE = asked("choice", "A", choices=("Rome", "Oslo"))
     ],
 )
 def test_what_means_the_same_is_right(question: Question, reply: str) -> None:
-    """In other words, other signs, other markup."""
     assert Attempt.CORRECT is graded(question, reply)
 
 
@@ -120,14 +119,12 @@ def test_what_means_the_same_is_right(question: Question, reply: str) -> None:
     ],
 )
 def test_what_means_something_else_is_wrong(question: Question, reply: str) -> None:
-    """Also where it is close, or hedged."""
     assert Attempt.INCORRECT is graded(question, reply)
 
 
 @pytest.mark.parametrize("grader", ["exact", "numeric", "choice", "judge"])
 @pytest.mark.parametrize("reply", ["", " \n"])
 def test_who_says_nothing_has_not_tried(grader: str, reply: str) -> None:
-    """Whatever the grader."""
     assert Attempt.NOT_ATTEMPTED is graded(asked(grader, "C", choices=CHOICES), reply)
 
 
@@ -140,7 +137,6 @@ def test_who_says_nothing_has_not_tried(grader: str, reply: str) -> None:
     ],
 )
 def test_a_judge_is_needed_unless_it_is_the_reference_to_the_letter(reply: str, attempt: Attempt | None) -> None:
-    """So the oracle needs none."""
     assert attempt is graded(asked("judge", "Neil Armstrong"), reply)
 
 
@@ -160,7 +156,6 @@ def test_a_judge_is_needed_unless_it_is_the_reference_to_the_letter(reply: str, 
     ids=lambda question: question.answer,
 )
 def test_the_oracle_is_always_right(question: Question) -> None:
-    """Whatever the answer looks like."""
     reply = QuestionOracle(question).reply((), ()).text
 
     assert Attempt.CORRECT is graded(question, reply)

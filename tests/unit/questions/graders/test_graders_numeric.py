@@ -153,7 +153,6 @@ def test_the_last_number_counts_where_no_answer_is_named(reply: str, number: Fra
     ],
 )
 def test_a_reference_is_one_number(reference: str, number: Fraction | None) -> None:
-    """Or it is none."""
     assert number == number_of(reference)
 
 

@@ -22,15 +22,15 @@ def point(x: float, rate: float = 0.5, name: str = "") -> Point:
 def checkpoint(step: int | None, value: float | None, name: str = "") -> dict[str, Any]:
     """Return what a report says of a checkpoint."""
     passed = {} if value is None else {"1": {"value": value, "problems": 164}}
-    told = {"step": step, "files": 1, "solved": 82, "judged": 164, "unjudged": 0, "ungradable": 3, "pass_at": passed}
+    shown = {"step": step, "files": 1, "solved": 82, "judged": 164, "unjudged": 0, "ungradable": 3, "pass_at": passed}
     interval = {} if value is None else {"interval": [value - 0.07, value + 0.07], "solved_of_all": value - 0.01}
-    return {"suite": "checkpoints", "subject": name or f"checkpoint-{step}", "checkpoint": {**told, **interval}}
+    return {"suite": "checkpoints", "subject": name or f"checkpoint-{step}", "checkpoint": {**shown, **interval}}
 
 
 def window(first: int, last: int, passed: int) -> dict[str, Any]:
     """Return what a report says of a window of a stream."""
-    told = {"first": first, "last": last, "passed": passed, "scored": last - first + 1}
-    return {**told, "rate": passed / (last - first + 1), "interval": [0.1, 0.9]}
+    shown = {"first": first, "last": last, "passed": passed, "scored": last - first + 1}
+    return {**shown, "rate": passed / (last - first + 1), "interval": [0.1, 0.9]}
 
 
 LEARNER: dict[str, Any] = {
@@ -70,7 +70,6 @@ def test_what_is_a_hundred_times_as_dear_does_not_hide_the_rest() -> None:
 
 
 def test_no_name_is_written_upon_another() -> None:
-    """Subjects that cost and pass alike are told apart."""
     chart = cost_against_quality([(point(0.01, 0.5 + n / 1000, f"m{n}"), n) for n in range(6)])
     for anchor in ("start", "end"):
         heights = sorted(dot.label_y for dot in chart.dots if dot.anchor == anchor)
@@ -91,7 +90,6 @@ def test_latency_goes_from_the_median_to_the_slowest() -> None:
 
 
 def test_a_curve_has_a_band_of_its_intervals() -> None:
-    """Above it there and below it back."""
     chart = curve("Title", "Told.", "step", [Series(name="one", colour=2, points=[point(49), point(98), point(196)])])
     (line,) = chart.lines
 
@@ -101,7 +99,6 @@ def test_a_curve_has_a_band_of_its_intervals() -> None:
 
 
 def test_many_steps_have_round_ticks() -> None:
-    """So that they can be read."""
     points = [point(step) for step in range(10, 2_000, 10)]
 
     assert len(curve("Title", "Told.", "step", [Series(name="one", colour=0, points=points)]).x) <= 6
@@ -120,7 +117,6 @@ def test_checkpoints_are_drawn_by_step() -> None:
 
 
 def test_what_was_not_judged_to_its_end_is_drawn_but_never_called_the_best() -> None:
-    """As in the terminal and in the report."""
     late, half, good = checkpoint(196, 1.0), checkpoint(98, 0.9), checkpoint(49, 0.25)
     late["checkpoint"] |= {"unjudged": 3}
     half["checkpoint"] |= {"lost": 1}

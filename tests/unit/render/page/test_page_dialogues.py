@@ -30,22 +30,21 @@ def played(*said: str) -> Trial:
     )
 
 
-def told(found: Trial, run: Path, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 (of a transcript)
-    """Write the transcript of a trial, and return what the page tells of it."""
+def output(found: Trial, run: Path, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 (of a transcript)
+    """Write the transcript of a trial, and return what the page shows of it."""
     transcripts.write(run / "transcripts", found, **changes)
     return dict(json.loads(encoded_quickly(dialogue(found, kept(run, found)))))
 
 
 def test_messages_are_copied_also_beside_text_that_only_the_slow_encoder_writes(tmp_path: Path) -> None:
     """Half a surrogate pair in the reason of a trial."""
-    found = told(replace(played("Acme"), reason="cut in half: \ud83d"), tmp_path)
+    found = output(replace(played("Acme"), reason="cut in half: \ud83d"), tmp_path)
 
     assert {"speaker": "user", "text": "Who is Acme?"} == found["turns"][0]["said"][0]
 
 
 def test_each_fault_stands_beside_its_turn(tmp_path: Path) -> None:
-    """What is of the whole, or of a turn that nobody has seen, stands below."""
-    found = told(played("Acme", "Terrazza"), tmp_path)
+    found = output(played("Acme", "Terrazza"), tmp_path)
     beside = [[fault["text"] for fault in turn.get("faults", ())] for turn in found["turns"]]
 
     assert [["not made: client_search(name='Acme')"], ["it said nothing"]] == beside
@@ -56,9 +55,8 @@ def test_each_fault_stands_beside_its_turn(tmp_path: Path) -> None:
     ] == found["faults"]
 
 
-def test_what_was_said_is_told_message_by_message(tmp_path: Path) -> None:
-    """With calls and results as they were written."""
-    found = told(played("Acme"), tmp_path)
+def test_dialogue_is_shown_message_by_message(tmp_path: Path) -> None:
+    found = output(played("Acme"), tmp_path)
     user, asks, answered, says = found["turns"][0]["said"]
 
     assert {"speaker": "user", "text": "Who is Acme?"} == user
@@ -70,22 +68,21 @@ def test_what_was_said_is_told_message_by_message(tmp_path: Path) -> None:
 
 def test_a_confidential_trial_stays_closed(tmp_path: Path) -> None:
     """Nothing of what was said comes to the page, though the key to it is in the file."""
-    found = told(played(SECRET), tmp_path, canary="crmeval f00d")
+    found = output(played(SECRET), tmp_path, canary="crmeval f00d")
 
     assert found["closed"]
     assert "turns" not in found
     assert SECRET not in json.dumps(found)
 
 
-def test_a_case_that_two_tests_play_is_told_apart(tmp_path: Path) -> None:
-    """Each finds the dialogue of its own test."""
+def test_case_that_two_tests_play_has_two_dialogues(tmp_path: Path) -> None:
     first = played("first")
     other = replace(first, planned=replace(first.planned, key="other::test"), transcript=dialogue_of("other"))
     transcripts.write(tmp_path / "transcripts", first)
-    found = told(other, tmp_path, name=own_name("one", "other::test"))
+    found = output(other, tmp_path, name=own_name("one", "other::test"))
 
     assert "Who is other?" == found["turns"][0]["said"][0]["text"]
-    assert "Who is first?" == told(first, tmp_path)["turns"][0]["said"][0]["text"]
+    assert "Who is first?" == output(first, tmp_path)["turns"][0]["said"][0]["text"]
 
 
 def test_a_trial_without_a_transcript_has_its_scores(tmp_path: Path) -> None:
@@ -107,16 +104,15 @@ def test_invalid_transcript_is_reported(tmp_path: Path, content: bytes) -> None:
 
 
 def test_what_has_no_end_is_cut(tmp_path: Path) -> None:
-    """And the reader is told how much is missing."""
     endless = replace(played(), transcript=dialogue_of("x" * 2 * LONGEST, value=[{"n": n} for n in range(3 * MOST)]))
-    user, _, answered, _ = told(endless, tmp_path)["turns"][0]["said"]
+    user, _, answered, _ = output(endless, tmp_path)["turns"][0]["said"]
     rows = answered["results"][0]["value"]
 
     assert user["text"].endswith(f"… ({LONGEST + 8:,} more characters)")
     assert (MOST + 1, f"… {2 * MOST:,} more") == (len(rows), rows[-1])
 
 
-def test_judge_answer_and_notes_are_told() -> None:
+def test_judge_answer_and_notes_are_shown() -> None:
     """Each opinion with its reason; a judge in trouble with that."""
     judged = Judgement(grades=(Grade(attempt=Attempt.CORRECT, reason="well done"),))
     troubled = Judgement(trouble="no answer")
@@ -133,7 +129,6 @@ def test_judge_answer_and_notes_are_told() -> None:
 
 
 def test_statements_are_shown_with_what_the_judge_finds_false() -> None:
-    """And why its opinion is only reported."""
     answers = tuple(StatementAnswer(answer=Answer(each), reason="no such row") for each in ("false", "true"))
     statements = tuple(Statement(turn=turn, quote=f"statement {turn}") for turn in (1, 2))
     judged = Judgement(grades=(Grade(answers=answers),), statements=statements)
@@ -147,7 +142,6 @@ def test_statements_are_shown_with_what_the_judge_finds_false() -> None:
 
 
 def test_a_score_that_is_not_full_and_passes_is_no_fault() -> None:
-    """The threshold is told with it."""
     found = replace(trial("one"), scores=(Score(name="f1", value=0.81236, threshold=0.8),), transcript=Transcript())
 
     assert [["f1", 0.8124, 0.8]] == dialogue(found, Kept())["scores"]

@@ -35,7 +35,6 @@ def test_every_dialogue_is_in_one_pack_in_its_order(tmp_path: Path) -> None:
 
 
 def test_a_run_without_trials_has_no_packs(tmp_path: Path) -> None:
-    """And lies nothing beside its page."""
     assert Packs(starts=[], contents=[]) == packed([], tmp_path / "mine.html")
     assert [] == list(tmp_path.iterdir())
 

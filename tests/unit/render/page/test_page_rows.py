@@ -48,7 +48,7 @@ def test_what_is_not_known_is_not_zero() -> None:
     assert ({"state": None}, "ConnectionError: no route to model") == (broken["scores"], broken["why"])
 
 
-def test_repeats_of_a_case_are_told_apart() -> None:
+def test_repeats_of_a_case_have_numbers() -> None:
     """The first has the name of its case alone."""
     again = trial(replace(planned("one"), trial=2, key="again"))
 

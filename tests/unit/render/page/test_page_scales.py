@@ -43,7 +43,6 @@ def test_ticks_are_easily_read(values: list[float], ticks: list[float]) -> None:
 
 
 def test_decades_are_the_ticks_of_a_logarithmic_scale() -> None:
-    """Not more than can be read."""
     assert [0.001, 0.01, 0.1] == pytest.approx(list(logarithmic([0.0021, 0.05], 0, 100).ticks()))
     assert [1.0, 100.0, 10_000.0, 1_000_000.0] == list(logarithmic([1.0, 900_000.0], 0, 100).ticks(4))
 
@@ -51,7 +50,6 @@ def test_decades_are_the_ticks_of_a_logarithmic_scale() -> None:
 @DETERMINISTIC
 @given(st.lists(POSITIVE, min_size=1, max_size=8))
 def test_values_and_ticks_are_on_the_scale(values: list[float]) -> None:
-    """Whatever they are."""
     for scale in (linear(values, 10, 90), logarithmic(values, 10, 90), stretched(values, 10, 90)):
         places = [scale(value) for value in (*values, *scale.ticks())]
 

@@ -36,7 +36,7 @@ HOLDS, BREACHED = rulings()[0], rulings()[1]
 
 
 @pytest.mark.parametrize(
-    ("found", "mood", "told"),
+    ("found", "mood", "output"),
     [
         (report(trial("one")), "plain", "Complete; no gate was evaluated"),
         (report(trial("one"), rulings=[HOLDS]), "good", "1 gate holds"),
@@ -48,11 +48,11 @@ HOLDS, BREACHED = rulings()[0], rulings()[1]
         (report(), "plain", "Complete; no gate was evaluated"),
     ],
 )
-def test_the_outcome_is_the_worst_that_is_to_be_said(found: Report, mood: str, told: str) -> None:
+def test_the_outcome_is_the_worst_that_is_to_be_said(found: Report, mood: str, output: str) -> None:
     """An incomplete run is never good, nor is one in which the world broke."""
     outcome = outcome_of(found)
 
-    assert (mood, told) == (outcome.mood, outcome.text)
+    assert (mood, output) == (outcome.mood, outcome.text)
 
 
 def test_tiles_count_all_suites_together() -> None:
@@ -88,10 +88,10 @@ def test_the_interval_is_that_of_the_report() -> None:
     whole = report(*(trial(f"case-{n}") for n in range(8)))
     (summary,) = whole.standings
     figures = {"pass_rate": Figure(value=1.0, interval=(0.5, 1.0))}
-    (told,) = suites_of(replace(whole, standings=[replace(summary, figures=figures)]))
+    (output,) = suites_of(replace(whole, standings=[replace(summary, figures=figures)]))
     (untold,) = suites_of(replace(whole, standings=[replace(summary, figures={})]))
 
-    assert [("", 1.0, 0.5, 1.0)] == [(each.metric, each.value, each.low, each.high) for each in told.places]
+    assert [("", 1.0, 0.5, 1.0)] == [(each.metric, each.value, each.low, each.high) for each in output.places]
     assert [(1.0, None, None)] == [(each.value, each.low, each.high) for each in untold.places]
 
 
@@ -103,7 +103,6 @@ def test_nothing_scored_has_no_rate_and_no_whisker() -> None:
 
 
 def test_a_subject_has_one_colour_on_the_whole_page() -> None:
-    """Whatever suite it is in."""
     trials = [trial(planned("one", suite=suite, subject=who)) for suite in ("a", "b") for who in ("x", "y")]
     colours = [[place.colour for place in suite.places] for suite in suites_of(report(*trials))]
 
@@ -123,7 +122,6 @@ def test_the_heat_map_has_a_row_per_label_and_a_column_per_subject() -> None:
 
 
 def test_of_many_labels_the_largest_are_shown() -> None:
-    """And how many are not."""
     trials = [
         replace(found, labels=replace(found.labels, tags=(f"tag-{number % 60}",)))
         for number, found in enumerate(trials_of(240))
@@ -141,7 +139,7 @@ def test_reasons_lead_to_trials_that_have_them() -> None:
     assert suite.reasons[0].link.endswith("&text=state%3A+clients%3A+missing%3A")
 
 
-def test_a_gate_tells_value_interval_margin_and_what_would_settle_it() -> None:
+def test_gate_shows_value_interval_margin_and_cases_needed() -> None:
     """The whisker is drawn for rates only."""
     gate = GateView(found=BREACHED)
     slow = GateView(
@@ -167,7 +165,7 @@ def test_margins_have_the_unit_of_what_they_are_margins_of() -> None:
     assert "$6.30" == GateView(found=dear).value
 
 
-def test_a_gate_on_being_worse_tells_a_difference() -> None:
+def test_gate_on_the_baseline_shows_a_difference() -> None:
     """With its sign; it is no rate, and has no margin but itself."""
     change: dict[str, Any] = {
         "value": 0.05,
@@ -180,8 +178,8 @@ def test_a_gate_on_being_worse_tells_a_difference() -> None:
     }
     gate = GateView(found=Ruling(gate="crm.pass_rate not worse than baseline", holds=True, explanation="e", **change))
 
-    told = (gate.value, gate.interval, gate.margin, gate.is_rate, gate.why)
-    assert ("+0.050", "+0.010 to +0.100", "\N{EN DASH}", False, "e; inconclusive: about 1 more case needed") == told
+    output = (gate.value, gate.interval, gate.margin, gate.is_rate, gate.why)
+    assert ("+0.050", "+0.010 to +0.100", "\N{EN DASH}", False, "e; inconclusive: about 1 more case needed") == output
 
 
 def test_what_is_red_for_another_reason_is_not_green() -> None:
@@ -199,12 +197,11 @@ def test_what_is_red_for_another_reason_is_not_green() -> None:
 
 
 def test_metrics_have_their_intervals() -> None:
-    """Those of repeats, too; and the pass rate is told once."""
     first = planned("one")
     again = [trial(replace(first, trial=n, key=str(n)), verdict) for n, verdict in enumerate(Verdict, start=1)]
     (suite,) = suites_of(report(*again, *(trial(str(n), seconds=n) for n in range(9))))
     (table,) = [each for each in suite.figures if each.title.startswith("Metrics")]
-    rows = {name: told for name, told in table.rows}  # noqa: C416 (a row is a sequence)
+    rows = {name: output for name, output in table.rows}  # noqa: C416 (a row is a sequence)
 
     assert {"score:state", "pass rate", "pass@2", "pass^2", "latency mean"} <= set(rows)
     assert "strict success" not in rows
@@ -244,8 +241,7 @@ def test_a_long_list_names_a_few_and_leads_to_all() -> None:
     ]
 
 
-def test_what_was_not_tested_is_told_as_such() -> None:
-    """Checkpoints are compared by pass@1, and nobody says how sure that is."""
+def test_contrast_without_a_test_is_marked() -> None:
     (tested,) = baseline_of(comparison(["a"], [])).contrasts
     untested = replace(tested, contrast=replace(tested.contrast, p=None, p_holm=None))
 
@@ -267,7 +263,6 @@ def test_a_comparison_names_what_changed() -> None:
 
 
 def test_a_difference_that_is_not_sure_is_neither_better_nor_worse() -> None:
-    """Whatever its sign."""
     (contrast,) = comparison(["a"], []).contrasts
     unsure = replace(comparison(["a"], []), contrasts=(replace(contrast, p_holm=0.4),))
 

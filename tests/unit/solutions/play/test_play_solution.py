@@ -90,7 +90,6 @@ def test_who_is_nearly_in_time_is_run_once_more(first: Execution, second: Execut
 
 
 def test_the_compiler_refuses() -> None:
-    """No test is run."""
     refused = Execution(ending=Termination.EXITED, exit_code=1, stderr=b"In file:\nmain.cpp:1: error: no x\n1 error\n")
     sandbox = Scripted({}, refused={"main": refused})
     outcome = judge(solution("main", Language.CPP), problem("1"), sandbox, Rules())
@@ -122,7 +121,6 @@ def test_time_for_one_solution() -> None:
 
 
 def test_a_large_input_is_skipped_and_not_wrong() -> None:
-    """It is told; a problem of which nothing is left decides nothing."""
     large = ProblemTest(input="", output="", skipped="its input is large")
     task = problem("1")
     some, none = replace(task, tests=(*task.tests, large)), replace(task, tests=(large,))
@@ -227,7 +225,6 @@ def test_after_a_checkers_trouble_a_later_test_may_decide() -> None:
     ],
 )
 def test_checkers_that_answer_by_exit_code(style: CheckerStyle, code: int, args: tuple[str, ...]) -> None:
-    """Each is called as its kind is."""
     checker = replace(STDOUT, style=style)
     sandbox = Scripted({"main": lambda _: exited("out"), "checker": lambda _: exited("", code)})
 
@@ -272,7 +269,9 @@ def test_limits_are_multiplied_by_the_factors_of_the_language() -> None:
         ),
     ],
 )
-def test_what_can_not_be_judged_is_told_before(fields: dict[str, object], language: Language, detail: str) -> None:
+def test_ungradable_program_is_recognised_before_it_is_run(
+    fields: dict[str, object], language: Language, detail: str
+) -> None:
     """It is counted apart."""
     sandbox = Scripted({}, lacking={Language.CPP: "no g++"})
     found = ungradable(solution("main", language), problem("1", **fields), sandbox)

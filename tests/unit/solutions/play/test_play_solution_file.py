@@ -27,11 +27,11 @@ def verdict(solution: Solution, found: TestVerdict = TestVerdict.ACCEPTED) -> So
     return SolutionOutcome(problem=solution.problem, line=solution.line, sample=0, verdict=found)
 
 
-def judged_with(judge: Callable[[Solution], Judged], *lines: Any, slots: int = 2, clock: Clock | None = None) -> Any:  # noqa: ANN401 (lines, and what was told with what is missing)
-    """Judge some lines, and return what was told, by line, and how many there was no time for."""
-    told: list[Judged] = []
-    missing = judge_file(lines, judge, told.append, slots=slots, clock=clock or Clock(SOON))
-    return sorted(told, key=lambda each: each.line), missing
+def judged_with(judge: Callable[[Solution], Judged], *lines: Any, slots: int = 2, clock: Clock | None = None) -> Any:  # noqa: ANN401 (lines, outcomes and the number of missing ones)
+    """Judge some lines; return the outcomes by line, and how many lines there was no time for."""
+    shown: list[Judged] = []
+    missing = judge_file(lines, judge, shown.append, slots=slots, clock=clock or Clock(SOON))
+    return sorted(shown, key=lambda each: each.line), missing
 
 
 class Ticking:
@@ -45,14 +45,14 @@ class Ticking:
         return self.time
 
 
-def test_every_line_is_told_once() -> None:
+def test_every_line_is_recorded_once() -> None:
     """Also those that can't be judged, whatever order they end in."""
     bad = Ungradable(defect=Defect.BAD_LINE, line=2)
 
-    told, missing = judged_with(verdict, line(1), bad, *map(line, range(3, 50)))
+    shown, missing = judged_with(verdict, line(1), bad, *map(line, range(3, 50)))
 
-    assert [*range(1, 50)] == [each.line for each in told]
-    assert (bad, 0) == (told[1], missing)
+    assert [*range(1, 50)] == [each.line for each in shown]
+    assert (bad, 0) == (shown[1], missing)
 
 
 def test_as_many_are_judged_at_the_same_time_as_there_are_slots() -> None:
@@ -63,9 +63,9 @@ def test_as_many_are_judged_at_the_same_time_as_there_are_slots() -> None:
         together.wait()
         return verdict(solution)
 
-    told, _ = judged_with(judge, *map(line, range(6)), slots=3)
+    shown, _ = judged_with(judge, *map(line, range(6)), slots=3)
 
-    assert 6 == len(told)
+    assert 6 == len(shown)
 
 
 def test_no_more_lines_are_read_than_are_soon_judged() -> None:
@@ -91,8 +91,6 @@ def test_no_more_lines_are_read_than_are_soon_judged() -> None:
 
 
 def test_what_breaks_at_one_solution_stops_no_other() -> None:
-    """It is told as the judge's own trouble, with its name."""
-
     def judge(solution: Solution) -> Judged:
         if solution.line == 1:
             raise ZeroDivisionError("no idea")
@@ -114,16 +112,15 @@ def test_when_the_time_is_up_what_is_judged_is_kept_and_the_rest_is_counted() ->
         found = {1: TestVerdict.WRONG_ANSWER, 2: TestVerdict.ACCEPTED}.get(solution.line, TestVerdict.JUDGE_ERROR)
         return verdict(solution, found)
 
-    told, missing = judged_with(judge, *map(line, range(1, 9)), slots=1, clock=clock)
+    shown, missing = judged_with(judge, *map(line, range(1, 9)), slots=1, clock=clock)
 
-    assert [TestVerdict.WRONG_ANSWER, TestVerdict.ACCEPTED] == [each.verdict for each in told]
+    assert [TestVerdict.WRONG_ANSWER, TestVerdict.ACCEPTED] == [each.verdict for each in shown]
     assert 6 == missing
 
 
 def test_who_interrupts_hears_first_what_was_judged() -> None:
-    """And nothing more is begun."""
     clock, at_second, over = Clock(SOON), Event(), Event()
-    told: list[Judged] = []
+    shown: list[Judged] = []
 
     def judge(solution: Solution) -> Judged:
         if solution.line == 2:  # there is one thread: the first has come to its end
@@ -138,15 +135,14 @@ def test_who_interrupts_hears_first_what_was_judged() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        judge_file(lines(), judge, told.append, slots=1, clock=clock)
+        judge_file(lines(), judge, shown.append, slots=1, clock=clock)
     over.set()
 
-    assert [1] == [each.line for each in told]
+    assert [1] == [each.line for each in shown]
     assert clock.is_up
 
 
 def test_a_sandbox_begins_nothing_when_the_time_is_up() -> None:
-    """Neither a program nor another test of it."""
     now = Ticking()
     timed = Timed(FakeSandbox(), Clock(1.0, now))
     program = Program(language=Language.PYTHON, source="say 5")

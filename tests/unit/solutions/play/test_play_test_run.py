@@ -1,4 +1,4 @@
-"""One run alone, while the others wait; checkers that nobody uses are let go of."""
+"""A run alone, while the others wait; unused checkers are released."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -10,7 +10,7 @@ from pytest_crmeval.solutions.problem import Checker, CheckerStyle, ProblemTest
 from tests.programs import Scripted, exited
 
 
-def test_who_is_alone_meets_nobody() -> None:
+def test_run_that_needs_to_be_alone_is_alone() -> None:
     """Of many threads, each of which is alone at times; none waits for ever."""
     quiet, running, seen = SharedLock(), [0], []
 
@@ -28,7 +28,6 @@ def test_who_is_alone_meets_nobody() -> None:
 
 
 def test_as_many_checkers_as_are_kept() -> None:
-    """And in the end none."""
     sandbox = Scripted({str(number): lambda _: exited("1") for number in range(KEPT + 5)})
     first = Checker(style=CheckerStyle.STDOUT, program=Program(language=Language.PYTHON, source=""))
     checkers = Checkers(sandbox)
