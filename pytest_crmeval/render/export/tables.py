@@ -183,7 +183,7 @@ def calls(run: str, trial: Trial, folder: Path | None) -> Iterator[CallRow]:
 def usage(run: str, trial: Trial, folder: Path | None) -> Iterator[UsageRow]:  # noqa: ARG001 (as the other tables)
     """Yield a row per role of the subject, or one for the subject itself, for the judge and for the simulated user."""
     judge = trial.judgement.bill if trial.judgement else None
-    subject = trial.roles or {"subject": trial.bill}
+    subject: Mapping[str, Bill | None] = trial.roles or {"subject": trial.bill}
     bills: dict[str, Bill | None] = {**subject, "judge": judge, "simulated user": trial.simulator}
     for role, bill in bills.items():
         if bill is not None:
