@@ -10,7 +10,7 @@ import pytest
 
 from tests.projects import ADA, case, report_of
 from tests.providers.answers import Answer, Say
-from tests.providers.loopback import Loopback, Seen
+from tests.providers.loopback import Loopback, Seen, crm_brain
 
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
@@ -149,6 +149,24 @@ def test_user_that_deviates_is_never_the_fault_of_the_agent(
     } == {name: found["knowing", name]["reason"] for name in goals}
     (score,) = (score for score in found["careless", "fine"]["scores"] if score["value"] == 0)
     assert ("writes", True) == (score["name"], score["reason"].startswith("written but not requested, and undone: "))
+
+
+def test_models_of_agent_and_user_are_billed_apart_with_cases_in_flight(
+    simulating: Callable[..., pytest.Pytester], providers: Providers
+) -> None:
+    providers(lambda seen: crm_brain(seen) if seen.tools else played_user(seen))
+    pytester = simulating([simulated(f"c{number}") for number in range(4)])
+
+    pytester.runpytest(
+        "-n", "1", "--crmeval-agent", "openai:gpt-4.1?price=3/4", "--crmeval-user", USER, "--crmeval-budget", "5"
+    ).assert_outcomes(passed=4)
+
+    trials = report_of(pytester.path)["trials"]
+    calls = [tuple(trial[name]["usage"]["calls"] for name in ("bill", "simulator")) for trial in trials]
+    assert [(2, 2)] * 4 == calls  # a call and its reply; a request and the end
+    spent = sum(trial[name]["cost"] for trial in trials for name in ("bill", "simulator"))
+    assert pytest.approx(spent) == report_of(pytester.path)["run"]["spent"]
+    assert {("openai:gpt-4.1",)} == {tuple(trial["models"]) for trial in trials}
 
 
 def test_case_is_left_out_without_a_user_and_controls_need_none(simulating: Callable[..., pytest.Pytester]) -> None:
