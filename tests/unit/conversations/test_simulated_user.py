@@ -1,9 +1,15 @@
 """What a simulated user says, and how it is checked."""
 
+import json
+import subprocess
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
+from pytest_crmeval.conversations.dataset.files import index
+from pytest_crmeval.conversations.lint.lint import Lint
 from pytest_crmeval.conversations.scorers.simulated import forbidden_writes
 from pytest_crmeval.conversations.simulated_user import UserDeviatedError, invented, observe_simulated, unsaid_facts
 from pytest_crmeval.domain.conversation import Conversation, SimulatedUser
@@ -151,3 +157,29 @@ def test_write_that_was_undone_is_a_fault(
 
     assert passed == score.passed
     assert passed == (not score.reason)
+
+
+DATA = Path(__file__).parents[3] / "evals" / "data"
+
+
+def test_bundled_file_is_what_the_script_writes_and_has_no_invalid_case() -> None:
+    command = [sys.executable, str(DATA / "simulate_users.py")]
+    written = subprocess.run(command, capture_output=True, text=True, check=True, encoding="utf-8").stdout
+
+    assert written == (DATA / "simulated.jsonl").read_text(encoding="utf-8")
+    lint = Lint().check_files([DATA / "simulated.jsonl"])
+    assert (40, 0) == (lint.conversations, lint.invalid)
+
+
+def test_value_that_the_user_does_not_know_makes_a_case_invalid(tmp_path: Path) -> None:
+    turn = {"turn_id": 1, "expected_tool": "create_new_client", "expected_args": {"name": "Ada Ltd"}}
+    lines = [{"conversation_id": name, "user": {"goal": goal}, "turns": [turn]} for name, goal in GOALS.items()]
+    path = tmp_path / "cases.jsonl"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+
+    defects = {ref.id: ref.read().defects for ref in index([path])}
+
+    assert [False, True] == [bool(defects[name]) for name in GOALS]
+
+
+GOALS = {"known": "Have the client Ada Ltd added.", "unknown": "Have a client added."}
