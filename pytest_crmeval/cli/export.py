@@ -27,7 +27,7 @@ subject, which Inspect's viewer opens: inspect view --log-dir FOLDER. parquet ne
     crmeval export --table calls --format jsonl -o - | jq -r .tool | sort | uniq -c
     crmeval export nightly --format inspect
 
-Confidential dialogues are not exported. A run that is still going on is exported as far as it is.
+Confidential dialogues are not exported. A run in progress is exported up to its last finished trial.
 
 Exit status: 0; 2 if there is no such run, or the files can't be written.
 """
