@@ -239,10 +239,11 @@ def test_site_builds_without_a_broken_link(tmp_path: Path) -> None:
         assert f"#crmeval-{name}" in statuses, f"the help of crmeval {name} has no line 'Exit status: ...'"
 
 
-def test_page_on_tools_is_what_the_script_writes() -> None:
-    script = [sys.executable, str(ROOT / "docs" / "crm_tools.py")]
-    written = subprocess.run(script, capture_output=True, text=True, check=True, encoding="utf-8").stdout
-    assert written == (ROOT / "docs" / "reference" / "crm-tools.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize(("script", "page"), [("crm_tools.py", "crm-tools.md"), ("model_specs.py", "models.md")])
+def test_generated_page_is_what_its_script_writes(script: str, page: str) -> None:
+    command = [sys.executable, str(ROOT / "docs" / script)]
+    written = subprocess.run(command, capture_output=True, text=True, check=True, encoding="utf-8").stdout
+    assert written == (ROOT / "docs" / "reference" / page).read_text(encoding="utf-8")
 
 
 def test_list_of_decisions_is_complete() -> None:

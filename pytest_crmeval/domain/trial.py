@@ -18,7 +18,7 @@ from pytest_crmeval.domain.learning import Lesson
 from pytest_crmeval.domain.records import Record, always, plain_json, shared
 from pytest_crmeval.domain.score import Score, Verdict
 from pytest_crmeval.domain.transcript import Transcript
-from pytest_crmeval.domain.usage import Bill
+from pytest_crmeval.domain.usage import Bill, Service
 
 if TYPE_CHECKING:
     Unwritten = Transcript
@@ -141,6 +141,8 @@ class Trial(Record, frozen=True, kw_only=True):
     """The opinion of the judge; None if there is no judge."""
     notes: tuple[str, ...] = ()
     """Remarks for the reader, for example about a setting that the model refused."""
+    service: Service | None = None
+    """How fast the models answered; None if no model was called through us, or only a cassette."""
     models: tuple[str, ...] = ()
     """The models that the subject asked through us: provider:model."""
     tallies: Tallies = _NOTHING

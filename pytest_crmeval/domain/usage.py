@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from math import floor, log10
+from typing import Any
 
 from msgspec import structs
 
@@ -56,6 +57,37 @@ class Bill(Record, frozen=True, kw_only=True, omit_defaults=False):
         known = self.cost is not None and other.cost is not None
         cost = (self.cost or 0.0) + (other.cost or 0.0) if known else None
         return Bill(usage=self.usage + other.usage, cost=cost, replayed=self.replayed or other.replayed)
+
+
+class Service(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """How fast models answered, and which part of the cost were thoughts and the cache; values can be added."""
+
+    calls: int = 0
+    """Calls that were answered by a model, not by a cassette."""
+    seconds: float = 0.0
+    """From sending these requests to their complete answers, without waiting for permits and retries."""
+    output: int = 0
+    """Their output tokens."""
+    streamed: int = 0
+    """Calls whose first token was timed."""
+    first_seconds: float = 0.0
+    """From sending these requests to their first tokens."""
+    thoughts_cost: float | None = 0.0
+    """Dollars for reasoning tokens, which are part of the cost; None if a price is unknown."""
+    saved: float | None = 0.0
+    """Dollars that the prompt cache saved; None if a price is unknown."""
+
+    def __add__(self, other: "Service") -> "Service":
+        """Return the sum; a sum with something unknown is unknown."""
+        pairs = {name: (getattr(self, name), getattr(other, name)) for name in self.__struct_fields__}
+        sums: dict[str, Any] = {name: None if None in pair else round(sum(pair), 8) for name, pair in pairs.items()}
+        return Service(**sums)
+
+
+def served(services: Iterable[Service | None]) -> Service | None:
+    """Return the sum of all services; None if there are none."""
+    found = [service for service in services if service is not None]
+    return sum(found[1:], start=found[0]) if found else None
 
 
 def total(bills: Iterable[Bill | None]) -> Bill | None:

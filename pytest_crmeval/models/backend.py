@@ -19,6 +19,10 @@ class Answer:
     completion: Completion
     headers: Mapping[str, str] = field(default_factory=dict)
     """Response headers about rate limits, names in lower case."""
+    seconds: float = 0.0
+    """From sending the request to the complete answer."""
+    first_seconds: float | None = None
+    """From sending the request to the first token; None if the answer was not streamed."""
 
 
 class Backend(Protocol):

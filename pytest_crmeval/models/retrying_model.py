@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message, Reply, agent_says
-from pytest_crmeval.domain.usage import Usage
+from pytest_crmeval.domain.usage import Service, Usage
 from pytest_crmeval.models.backend import Answer, Backend
 from pytest_crmeval.models.control import Charge, Control, Feedback
 from pytest_crmeval.models.prices import Pricing, notice_of
@@ -88,6 +88,7 @@ class RetryingModel:
         call = ModelCall(identity=self.identity, prompt=prompt, completion=completion, seconds=seconds)
         self._estimate.learn(call, meter)
         meter.take(call, self._price(completion.usage))
+        meter.record_service(self._service(answer))
         if not completion.usage.input:
             meter.note(f"{self._spec} does not report its tokens: the cost is unknown")
         return completion
@@ -113,6 +114,21 @@ class RetryingModel:
         finally:
             permits.end(feedback)
         return answer
+
+    def _service(self, answer: Answer) -> Service:
+        """Return how fast an answer came, and what its thoughts cost and the cache saved."""
+        usage = answer.completion.usage
+        cost, fresh = self._price(usage), self._price(replace(usage, cached=0))
+        mute = self._price(replace(usage, output=max(0, usage.output - usage.reasoning)))
+        return Service(
+            calls=1,
+            seconds=answer.seconds,
+            output=usage.output,
+            streamed=int(answer.first_seconds is not None),
+            first_seconds=answer.first_seconds or 0.0,
+            thoughts_cost=None if cost is None or mute is None else cost - mute,
+            saved=None if cost is None or fresh is None else fresh - cost,
+        )
 
     def _failure(self, error: ModelError, meter: UsageMeter) -> Feedback:
         """Return the feedback on a failed attempt, and record its cost."""

@@ -43,6 +43,8 @@ class ModelSpec:
     """How much the model thinks; empty: its default."""
     thinking: int = 0
     """Most tokens for thoughts; 0: the model decides."""
+    stream: bool = False
+    """Whether answers are streamed, so that the time to their first token is known."""
     base_url: str = ""
     """Empty: the environment's, or the provider's own."""
     api: str = ""
@@ -119,6 +121,8 @@ class ModelSpec:
         hottest = 1.0 if self.sdk == "anthropic" else PROVIDERS[self.provider].hottest
         if self.temperature is not None and self.temperature > hottest:
             raise ValueError(f"temperature={self.temperature:g}: must be a number from 0 to {hottest:g}")
+        if self.stream and self.provider == "bedrock" and self.sdk == "anthropic":
+            raise ValueError("stream=true: Bedrock does not stream Claude's answers as events")
         if self.effort and self.thinking:
             raise ValueError("effort and thinking exclude each other")
         if self.thinking and not reasoning.takes_budget(self.model):
@@ -213,6 +217,7 @@ def _key(text: str) -> str:
 _PARSERS: Mapping[str, Callable[[str], Any]] = {
     "temperature": _temperature,
     "max_output_tokens": lambda text: _whole("max_output_tokens", text, least=1, most=1_000_000),
+    "stream": lambda text: _one_of("stream", text, ("false", "true")) == "true",
     "base_url": _base_url,
     "api": lambda text: _one_of("api", text, APIS),
     "effort": lambda text: _one_of("effort", text, reasoning.EFFORTS),
@@ -222,3 +227,23 @@ _PARSERS: Mapping[str, Callable[[str], Any]] = {
     "retries": lambda text: _whole("retries", text, least=0, most=100),
     "key": _key,
 }
+PARAMETERS: Mapping[str, tuple[str, str]] = {
+    "temperature": ("0.0", "0 to 2 (Anthropic: 0 to 1), or `default` for the model's own"),
+    "max_output_tokens": (
+        f"{reasoning.REPLY_TOKENS}; {reasoning.ROOM} for models that think",
+        "limit for one answer, including its thoughts",
+    ),
+    "effort": ("the model's", f"how much the model thinks: {', '.join(reasoning.EFFORTS)}"),
+    "thinking": ("the model decides", f"most tokens for thoughts, at least {reasoning.FEWEST}"),
+    "stream": ("`false`", "`true`: answers are streamed, so that the time to the first token is measured"),
+    "base_url": ("the provider's", "address of the API"),
+    "api": ("what the model supports", "`chat` or `responses`; OpenAI's models only"),
+    "key": ("the provider's", "name of the environment variable with the key, never the key itself"),
+    "price": ("genai-prices", "US dollars per million tokens: `input/output` or `input/cached/output`"),
+    "timeout": (
+        f"{PLAIN_SECONDS:g}; {THINKING_SECONDS:g} for models that think",
+        "seconds for one attempt, from connecting to the last byte",
+    ),
+    "retries": ("6", "maximum number of retries of a call"),
+}
+"""Default and meaning of each parameter, for readers."""

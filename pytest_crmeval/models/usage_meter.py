@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from pytest_crmeval.domain.messages import Reply
-from pytest_crmeval.domain.usage import Bill, Usage
+from pytest_crmeval.domain.usage import Bill, Service, Usage, served
 from pytest_crmeval.ports.chat_model import ModelCall
 
 PATIENCE = 300.0
@@ -40,6 +40,8 @@ class UsageMeter:
     calls: list[ModelCall] = field(default_factory=list)
     bill: Bill | None = None
     """None until the first call."""
+    service: Service | None = None
+    """None until a model has answered."""
     notes: list[str] = field(default_factory=list)
     """Notes for the reader of the trial, such as a parameter that the model refused."""
 
@@ -53,6 +55,11 @@ class UsageMeter:
         if call.completion.reply.has_only_thoughts:
             self.note(f"{call.identity.model} returned only thoughts: the reply is empty")
         self._charge(Bill(usage=call.completion.usage, cost=cost, replayed=replayed))
+
+    def record_service(self, service: Service) -> None:
+        """Record how fast a model has answered."""
+        with _GUARD:
+            self.service = served((self.service, service))
 
     def record_useless(self, usage: Usage, cost: float | None) -> None:
         """Record the cost of an unusable answer."""

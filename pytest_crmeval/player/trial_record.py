@@ -10,7 +10,7 @@ from pytest_crmeval.domain.messages import Message
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.transcript import broken_off
 from pytest_crmeval.domain.trial import PlannedCase, Trial
-from pytest_crmeval.domain.usage import Bill, total
+from pytest_crmeval.domain.usage import Bill, served, total
 from pytest_crmeval.models.cassettes.files import CassetteError
 from pytest_crmeval.models.control import EVERYBODY
 from pytest_crmeval.models.usage_meter import CallPurpose, UsageMeter
@@ -111,7 +111,8 @@ class TrialRecord:
         several = by_role if len(by_role) > 1 else {}
         roles = {role: spent for role, bills in several.items() if (spent := total(bills))}
         asked = tuple(dict.fromkeys(str(call.identity) for meter in subject for call in meter.calls))
-        trial = replace(trial, bill=bill, simulator=simulator, roles=roles, models=asked)
+        service = served(meter.service for meter in subject)
+        trial = replace(trial, bill=bill, simulator=simulator, roles=roles, models=asked, service=service)
         return replace(trial, notes=tuple(dict.fromkeys(notes)))
 
     def broken(self, reason: str, seconds: float) -> Trial:

@@ -6,7 +6,7 @@ from itertools import chain
 
 from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.judgement import LabelAgreement
-from pytest_crmeval.domain.usage import Usage, money, total
+from pytest_crmeval.domain.usage import Service, Usage, money, total
 from pytest_crmeval.report.judge_figures import JudgeFigures
 from pytest_crmeval.report.report import Report, SubjectSummary
 
@@ -121,12 +121,27 @@ def _figures(summary: SubjectSummary) -> Iterator[tuple[str, str]]:
     yield "written to the cache", number(usage.cache_written)
     yield "tokens out", number(usage.output)
     yield "reasoning", number(usage.reasoning)
+    if summary.cache_hit_rate:
+        yield "cache hits", f"{summary.cache_hit_rate:.0%}"
+    if summary.service:
+        yield from _service(summary, summary.service)
     yield "cost", dollars(summary.cost)
     yield "cost per trial", _per(summary, summary.cost_per_trial)
     yield "cost per pass", _per(summary, summary.cost_per_pass)
     tokens = summary.tokens_per_pass
     yield "tokens per pass", NOTHING if tokens is None else number(round(tokens))
     yield "replayed trials", number(summary.replayed)
+
+
+def _service(summary: SubjectSummary, service: Service) -> Iterator[tuple[str, str]]:
+    if summary.tokens_per_second is not None:
+        yield "tokens per second", f"{summary.tokens_per_second:,.1f}"
+    if summary.latency_first_token is not None:
+        yield "first token after", f"{summary.latency_first_token:.2f} s"
+    if service.thoughts_cost != 0:
+        yield "cost of thoughts", dollars(service.thoughts_cost)
+    if service.saved != 0:
+        yield "saved by the cache", dollars(service.saved)
 
 
 def _per(summary: SubjectSummary, cost: float | None) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from pytest_crmeval.agents import ORACLE
-from pytest_crmeval.report.report import Report
+from pytest_crmeval.report.report import SERVICE, Report
 from pytest_crmeval.report.scope import is_unasked, is_unchosen, left_out_of, may_be_unasked
 
 COUNTS = ("planned", "passed", "failed", "errored", "invalid", "not_run")
@@ -29,8 +29,17 @@ SHARES = (
     "calibration_error",
     "solved_of_all",
 )
-TIMES = ("latency_mean", "latency_p50", "latency_p90", "latency_p95", "latency_p99")
-METRICS = (*SHARES, *COUNTS, *MONEY, "cost_per_trial", "tokens_per_trial", "steps_per_turn", *TIMES)
+TIMES = ("latency_first_token", "latency_mean", "latency_p50", "latency_p90", "latency_p95", "latency_p99")
+METRICS = (
+    *SHARES,
+    *COUNTS,
+    *MONEY,
+    *sorted({*SERVICE} - {*TIMES}),
+    "cost_per_trial",
+    "tokens_per_trial",
+    "steps_per_turn",
+    *TIMES,
+)
 OPEN = ("pass@K", "pass^K", "score:NAME")
 """Metrics with a parameter."""
 EACH = "*"
@@ -168,7 +177,7 @@ def is_paired(metric: str) -> bool:
 
 _DOT = re.compile(r"\.")
 _OPENING, _NAME, _CLOSING = re.compile(r"\["), re.compile(r"[^\[\]]+"), re.compile(r"\]")
-_CERTAIN = frozenset({*COUNTS, *MONEY, "calibration_error"})
+_CERTAIN = frozenset({*COUNTS, *MONEY, *SERVICE, "calibration_error"})
 """Metrics without an interval."""
 
 

@@ -16,7 +16,7 @@ from pytest_crmeval.report.figures import figures_of
 from pytest_crmeval.report.gate import ADDED_UP, COMPARISONS, COUNTS, EACH, MONEY, NOT_WORSE, Gate, is_paired
 from pytest_crmeval.report.numbers import beside, value_of
 from pytest_crmeval.report.paired import Difference, Pair, difference_of, false_alarm, fewest, holm
-from pytest_crmeval.report.report import Report, SubjectSummary, pooled, summary_of
+from pytest_crmeval.report.report import SERVICE, Report, SubjectSummary, pooled, summary_of
 from pytest_crmeval.report.ruling import Ruling
 from pytest_crmeval.report.sample_size import margin_of, to_be_sure, to_find, to_settle
 from pytest_crmeval.report.tables import equation
@@ -313,7 +313,7 @@ def _figure_of(
 ) -> Figure | None:
     """Return a metric of a summary and its trials; counts need no trials."""
     name = {"cost_usd": "cost", "strict_success": "pass_rate"}.get(metric, metric)
-    if name in {*COUNTS, *MONEY}:
+    if name in {*COUNTS, *MONEY, *SERVICE}:
         value = getattr(summary, name)
         return None if value is None else Figure(value=value)
     return figures_of(trials, level, name, exact=exact).get(name)

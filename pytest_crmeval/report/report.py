@@ -13,7 +13,7 @@ from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.records import always
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial
-from pytest_crmeval.domain.usage import Bill, total
+from pytest_crmeval.domain.usage import Bill, Service, served, total
 from pytest_crmeval.journal.checkpoints import CheckpointFigures, by_step, curves_of, figures_of, pooled_figures
 from pytest_crmeval.journal.figures import Counts, Figure, Figures
 from pytest_crmeval.journal.shard import is_merged, missing_shards
@@ -26,6 +26,8 @@ from pytest_crmeval.report.ruling import Ruling
 
 SCHEMA = "crmeval.report/1"
 _NOTHING: Mapping[str, Any] = {}
+SERVICE = ("tokens_per_second", "latency_first_token", "cache_hit_rate", "cost_saved")
+"""Metrics of what users of a model notice."""
 _PER = ("cost_per_trial", "cost_per_pass", "tokens_per_pass")
 
 
@@ -49,6 +51,8 @@ class SubjectSummary(Counts, frozen=True, kw_only=True):
     """Trials whose model calls were replayed from a cassette."""
     notes: Mapping[str, int] = {}
     """Note for the reader -> number of trials that have it."""
+    service: Service | None = None
+    """How fast the models answered; None if no model was called, or only a cassette."""
     models: Mapping[str, int] = {}
     """Model that was asked, provider:model -> number of trials that asked it."""
     cases: int | None = None
@@ -109,11 +113,32 @@ class SubjectSummary(Counts, frozen=True, kw_only=True):
         """Tokens, read and written, per trial that passed; None if nothing passed."""
         return _shared(self.bill.usage.input + self.bill.usage.output if self.bill else 0, self.passed)
 
+    @property
+    def tokens_per_second(self) -> float | None:
+        """Output tokens per second while models answered; None if no model was timed."""
+        return self.service.output / self.service.seconds if self.service and self.service.seconds else None
+
+    @property
+    def latency_first_token(self) -> float | None:
+        """Mean seconds to the first token; None if no answer was streamed."""
+        found = self.service
+        return found.first_seconds / found.streamed if found and found.streamed else None
+
+    @property
+    def cache_hit_rate(self) -> float | None:
+        """Share of input tokens that came from the server's cache; None if no tokens were counted."""
+        return self.bill.usage.cached / self.bill.usage.input if self.bill and self.bill.usage.input else None
+
+    @property
+    def cost_saved(self) -> float | None:
+        """Dollars that the prompt cache saved; None if unknown."""
+        return self.service.saved if self.service else None
+
     def to_dict(self) -> dict[str, Any]:
         """Return JSON primitives, with the figures that follow from the counts; undefined rates are absent."""
         known: dict[str, Any] = {"pass_rate": self.pass_rate}
         if self.bill:
-            per = {name: getattr(self, name) for name in _PER}
+            per = {name: getattr(self, name) for name in (*_PER, *SERVICE)}
             known |= {name: value if value is None else round(value, 8) for name, value in per.items()}
             known["replayed"] = self.replayed
         return {
@@ -184,6 +209,7 @@ def pooled(suite: str, parts: Sequence[SubjectSummary]) -> SubjectSummary:
         seconds=sum(part.seconds for part in parts),
         bill=total(part.bill for part in parts),
         replayed=sum(part.replayed for part in parts),
+        service=served(part.service for part in parts),
         notes=sum((Counter(part.notes) for part in parts), start=Counter()),
         models=sum((Counter(part.models) for part in parts), start=Counter()),
         checkpoint=pooled_figures(part.checkpoint for part in parts),
@@ -220,6 +246,7 @@ def summary_of(suite: str, subject: str, trials: Sequence[Trial], not_run: int) 
         judge=judge_figures(trials),
         replayed=sum(trial.bill is not None and trial.bill.replayed for trial in trials),
         notes=dict(sorted(Counter(chain.from_iterable(notes)).items())),
+        service=served(trial.service for trial in trials),
         models=dict(sorted(Counter(chain.from_iterable(trial.models for trial in trials)).items())),
         slowest=slowest(trials),
         dearest=dearest(trials),

@@ -60,6 +60,10 @@ def test_what_a_trial_took_is_in_the_report(project: Project, providers: Provide
     assert usage == bills["openai:m?price=2/0.5/8"]["usage"]
     assert bills["openai:m?price=2/0.5/8"]["cost"] == pytest.approx((600 * 2 + 400 * 0.5 + 50 * 8) / 1e6)
     assert bills["openai:n"]["cost"] is None
+    service = {trial["subject"]: trial["service"] for trial in report_of(pytester.path)["trials"]}
+    assert {"openai:m?price=2/0.5/8": (1, 0, pytest.approx(400 * 1.5 / 1e6)), "openai:n": (1, 0, None)} == {
+        subject: (each["calls"], each["streamed"], each["saved"]) for subject, each in service.items()
+    }
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,8 @@ class Messages:
     def __init__(self, spec: ModelSpec, *, version: str = "") -> None:
         asked = (spec.model, spec.effort, spec.thinking)
         sent = {"temperature": spec.temperature, "max_tokens": spec.output_limit, **claude_parameters(*asked)}
+        if spec.stream:
+            sent["stream"] = True
         refused = frozenset({"temperature"}) if refuses_temperature(*asked) else frozenset()
         # What the user asked for is never left out: the answers would be those of another setting.
         needed = {"max_tokens", "thinking", "output_config"} if spec.effort or spec.thinking else {"max_tokens"}

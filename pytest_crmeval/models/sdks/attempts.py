@@ -30,6 +30,8 @@ from pytest_crmeval.models.sdks.errors import (
     shown,
 )
 from pytest_crmeval.models.sdks.event_loop import TooLargeError, run
+from pytest_crmeval.models.sdks.streams import joined
+from pytest_crmeval.models.sdks.transport import ARRIVALS
 from pytest_crmeval.models.specs import ModelSpec
 from pytest_crmeval.models.usage_meter import current
 from pytest_crmeval.ports.chat_model import Cause, ModelError, Prompt
@@ -115,7 +117,7 @@ class SdkBackend:
                 meter = current()
                 for note in (*self._notes, *dialect.settings.notes):
                     meter.note(note)
-                return self._read(dialect, response)
+                return self._read(dialect, response, begun)
             seconds -= time.monotonic() - begun
             ask_again()  # outside of the except clause, so that its errors don't have the SDK's error as context
 
@@ -142,17 +144,23 @@ class SdkBackend:
             return True
         return dialect.settings.do_without(refusal, body)
 
-    def _read(self, dialect: Dialect, response: httpx2.Response) -> Answer:
-        record: object = None
+    def _read(self, dialect: Dialect, response: httpx2.Response, begun: float) -> Answer:
+        ended, first, record = time.monotonic(), None, None
+        arrivals = response.extensions.get(ARRIVALS)
         try:
-            record = parsed(response.content)
+            if arrivals is None:
+                record = parsed(response.content)
+            else:
+                record, place = joined(dialect.path, response.content)
+                first = next((when for count, when in arrivals if count >= place), ended) - begun
             completion = dialect.read(record)
             completion = replace(completion, reply=thoughts_apart(completion.reply))
         except UnusableError as error:
             raise self._unusable(error.cause, str(error), response, dialect.usage(record)) from None
         except (ValueError, RecursionError) as error:
             raise self._unusable(Cause.MALFORMED, f"not JSON ({error})", response) from None
-        return Answer(completion=completion, headers=limits(response.headers))
+        headers = limits(response.headers)
+        return Answer(completion=completion, headers=headers, seconds=ended - begun, first_seconds=first)
 
     def _unusable(self, cause: Cause, why: str, response: httpx2.Response, usage: Usage | None = None) -> ModelError:
         start = excerpt(response.content.decode("utf-8", "replace"), self._target)

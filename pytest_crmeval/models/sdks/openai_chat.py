@@ -24,6 +24,8 @@ class Chat:
     def __init__(self, spec: ModelSpec, *, own: bool) -> None:
         tokens = ("max_completion_tokens", "max_tokens")
         sent: dict[str, Json] = {"temperature": spec.temperature, tokens[0 if own else 1]: spec.output_limit}
+        if spec.stream:
+            sent |= {"stream": True, "stream_options": {"include_usage": True}}
         if spec.effort:
             sent["reasoning_effort"] = spec.effort
         self.settings = Settings(

@@ -26,6 +26,8 @@ class Responses:
         sent["store"] = False
         if spec.thinks:  # without stored responses, the server wants its thoughts back
             sent["include"] = ["reasoning.encrypted_content"]
+        if spec.stream:
+            sent["stream"] = True
         if spec.effort:
             sent["reasoning"] = {"effort": spec.effort}
         self.settings = Settings(spec.model, sent, needed=frozenset({"store", "reasoning"}))

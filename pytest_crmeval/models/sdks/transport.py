@@ -1,5 +1,6 @@
 """The HTTP client of the SDKs; imported only with an SDK, because httpx2 is slow to load."""
 
+import time
 import zlib
 from collections.abc import AsyncIterator
 
@@ -10,6 +11,9 @@ from pytest_crmeval.models.sdks.event_loop import MAX_BYTES, TooLargeError
 CONNECTIONS = 200
 _GZIP_OR_ZLIB = 47
 """Makes zlib detect the format."""
+EVENT_STREAM = "text/event-stream"
+ARRIVALS = "crmeval_arrivals"
+"""The extension of a streamed response with the time at which each part came."""
 IDLE_SECONDS = 30.0
 """How long an idle connection is kept open."""
 
@@ -35,15 +39,22 @@ async def _limit(response: httpx2.Response) -> None:
     # we asked for plain text, it is decompressed here: httpx2 would expand it to any size before its bytes are counted.
     packed = response.headers.pop("content-encoding", "identity").lower() in {"gzip", "x-gzip", "deflate"}
     if isinstance(response.stream, httpx2.AsyncByteStream):
-        response.stream = _Counted(response.stream, zlib.decompressobj(_GZIP_OR_ZLIB) if packed else None)
+        arrivals: list[tuple[int, float]] = []
+        if response.headers.get("content-type", "").startswith(EVENT_STREAM):
+            response.extensions[ARRIVALS] = arrivals
+        response.stream = _Counted(response.stream, zlib.decompressobj(_GZIP_OR_ZLIB) if packed else None, arrivals)
 
 
 class _Counted(httpx2.AsyncByteStream):
     """A body that ends with an error when it is too large."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream, packed: "zlib._Decompress | None") -> None:
+    def __init__(
+        self, stream: httpx2.AsyncByteStream, packed: "zlib._Decompress | None", arrivals: list[tuple[int, float]]
+    ) -> None:
         self._stream = stream
         self._packed = packed
+        self._arrivals = arrivals
+        """How many bytes had come, and when."""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         count = 0
@@ -52,6 +63,7 @@ class _Counted(httpx2.AsyncByteStream):
             count += len(plain)
             if count > MAX_BYTES:
                 raise TooLargeError(f"the answer has more than {MAX_BYTES:,} bytes")
+            self._arrivals.append((count, time.monotonic()))
             yield plain
 
     async def aclose(self) -> None:

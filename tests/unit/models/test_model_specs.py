@@ -1,8 +1,10 @@
 """Specs of models."""
 
+import dataclasses
+
 import pytest
 
-from pytest_crmeval.models.specs import ModelSpec, Price, SpecError, is_model
+from pytest_crmeval.models.specs import PARAMETERS, ModelSpec, Price, SpecError, is_model
 
 
 def test_a_model_is_asked_with_temperature_0_and_800_tokens_unless_the_spec_says_otherwise() -> None:
@@ -119,3 +121,10 @@ def test_the_identity_has_what_decides_the_answer_and_neither_key_nor_address() 
 def test_a_model_is_known_by_its_provider(spec: str, *, expected: bool) -> None:
     """A model is known by its provider."""
     assert expected == is_model(spec)
+
+
+def test_every_parameter_is_described() -> None:
+    """The reference page is written from these descriptions."""
+    fields = {field.name for field in dataclasses.fields(ModelSpec)} - {"provider", "model"}
+
+    assert fields == PARAMETERS.keys()

@@ -14,7 +14,7 @@ from pytest_crmeval.domain.file_outcome import FileOutcome
 from pytest_crmeval.domain.interval import wilson
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial, TurnOutcome
-from pytest_crmeval.domain.usage import Bill
+from pytest_crmeval.domain.usage import Bill, Service, Usage
 from pytest_crmeval.report import files as reports
 from pytest_crmeval.report.gate import COUNTS, MONEY, Gate, concerned, has_unjudged_oracle
 from pytest_crmeval.report.gating import judge
@@ -190,6 +190,22 @@ def test_an_unknown_price_is_a_breach(metric: str) -> None:
 def test_a_cost_per_pass_where_nothing_passed_is_a_breach() -> None:
     """It is neither zero nor a number."""
     assert (False, "no trial passed") == costs("crm.cost_per_pass <= 1000", Bill(cost=1.0), passed=0)
+
+
+def test_what_users_of_a_model_notice_can_be_gated() -> None:
+    """Speed, the first token, the share of cached tokens and what they saved; a cassette has no speed."""
+    service = Service(calls=4, seconds=8.0, output=400, streamed=2, first_seconds=1.5, saved=0.25)
+    bill = Bill(usage=Usage(input=1000, cached=800, output=400, calls=4), cost=1.0)
+    timed = report(crm("m", passed=4, bill=bill, service=service))
+    gates = ("tokens_per_second >= 50", "latency_first_token <= 750ms", "cache_hit_rate >= 0.8", "cost_saved >= 0.25")
+
+    found = [ruled(f"crm.{gate}", timed) for gate in gates]
+
+    assert [True] * 4 == [ruling.holds for ruling in found]
+    assert "latency_first_token is 750 ms" == found[1].explanation
+    assert not ruled("crm.latency_first_token <= 700ms", timed).holds
+    replayed = ruled("crm.tokens_per_second >= 1", report(crm("m", passed=4, bill=bill)))
+    assert (False, "crm has no tokens_per_second") == (replayed.holds, replayed.explanation)
 
 
 def test_ruling_has_interval_and_margin() -> None:

@@ -15,7 +15,7 @@ from pytest_crmeval.domain.judgement import Grade, Judgement, LabelAgreement, St
 from pytest_crmeval.domain.learning import Lesson, PlaybookEntry, Reward, RewardOpinion
 from pytest_crmeval.domain.score import Score
 from pytest_crmeval.domain.trial import Labels, PlannedCase, Trial, TurnOutcome
-from pytest_crmeval.domain.usage import Bill, Usage
+from pytest_crmeval.domain.usage import Bill, Service, Usage
 from pytest_crmeval.journal.checkpoints import CheckpointFigures, PassAt, Solved
 from pytest_crmeval.journal.figures import Figure
 from pytest_crmeval.report.comparison import CaseChange, Comparison, Contrast
@@ -23,12 +23,12 @@ from pytest_crmeval.report.judge_figures import JudgeFigures
 from pytest_crmeval.report.learning_curve import Learning, PlaybookEffect, Share
 from pytest_crmeval.report.metrics import Group, Metrics
 from pytest_crmeval.report.outliers import Outlier, Reason
-from pytest_crmeval.report.report import SubjectSummary
+from pytest_crmeval.report.report import SERVICE, SubjectSummary
 from pytest_crmeval.report.ruling import Ruling
 
 DOCUMENT = json.loads((files("pytest_crmeval") / "report/report.schema.json").read_text(encoding="utf-8"))
 RESULT, TRIAL = "properties/results/items", "properties/trials/items"
-DERIVED = {"planned", "pass_rate", "cost_per_trial", "cost_per_pass", "tokens_per_pass"}
+DERIVED = {"planned", "pass_rate", "cost_per_trial", "cost_per_pass", "tokens_per_pass", *SERVICE}
 """What a summary adds when it is written."""
 STRUCTS = {
     f"{RESULT}/properties/reasons/items": Reason,
@@ -56,6 +56,7 @@ STRUCTS = {
     "$defs/changes/items": CaseChange,
     "$defs/bill": Bill,
     "$defs/bill/properties/usage": Usage,
+    "$defs/service": Service,
     "$defs/judge": JudgeFigures,
     "$defs/label_agreement": LabelAgreement,
     "$defs/judgement": Judgement,
