@@ -2,13 +2,13 @@
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from pytest_crmeval.conversations.scorers.groundedness import kind_of, rows_in
-from pytest_crmeval.conversations.scorers.lexicon import COLUMNS
+from pytest_crmeval.conversations.scorers.lexicon import COLUMNS, NOUNS
 from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.state import CLOCKS, TABLES, Row, State
 from pytest_crmeval.domain.transcript import Answered
@@ -18,7 +18,6 @@ Key = tuple[str, str]
 _ENTITIES: Mapping[str, str] = {entity: key for entity, (_, key) in TABLES.items()}
 _WORD = re.compile(r"[^\W_][\w\u0300-\u036f]*(?:['\u2018\u2019\u02bb\u02bc][\w\u0300-\u036f]+)*|&")
 _APOSTROPHE = re.compile(r"['\u2018\u2019\u02bb\u02bc]")
-_CREATING = ("create_", "add_", "upload_", "clone_", "ensure_")
 _ENDINGS = {"ll": "will", "d": "would"}
 SHORT = 3
 """Letters of the shortest word that may stand for a whole name."""
@@ -91,7 +90,6 @@ class Phrase:
     """Words that a record is called by, or that one of its columns holds."""
 
     words: tuple[str, ...]
-    keys: frozenset[Key]
     column: str = ""
     """The column that holds them; empty if they name the record."""
     whole: bool = True
@@ -102,34 +100,33 @@ class PhraseIndex:
     """The names and texts of records by their first word."""
 
     def __init__(self) -> None:
-        self._found: dict[str, list[tuple[tuple[str, ...], str, bool, Key]]] = {}
-        self._sorted: dict[str, Sequence[Phrase]] = {}
+        self._found: dict[str, dict[Phrase, set[Key]]] = {}
         self._names: dict[str, dict[tuple[str, ...], Key]] = {}
         """The names of clients and companies by their first word."""
 
     def add(self, key: Key, row: Row) -> None:
         """Add what a record is called, and what it says in its columns of words."""
-        for column, words, whole in _phrases(row):
-            if words:
-                self._add(words, column, key, whole=whole)
-            if words and whole and not column and key[0] in ("client_id", "company_id"):
-                self._add_endings(words, key)
+        for phrase in filter(lambda phrase: phrase.words, _phrases(row)):
+            self._add(phrase, key)
+            if phrase.whole and not phrase.column and key[0] in ("client_id", "company_id"):
+                self._add_endings(phrase.words, key)
 
-    def get(self, first: str, default: Sequence[Phrase] = ()) -> Sequence[Phrase]:
-        """Return the phrases that begin with a word, the longest first."""
-        if first not in self._found:
-            return default
-        if first not in self._sorted:
-            keys: dict[tuple[tuple[str, ...], str, bool], set[Key]] = {}
-            for words, column, whole, key in self._found[first]:
-                keys.setdefault((words, column, whole), set()).add(key)
-            found = [Phrase(words, frozenset(its), column, whole) for (words, column, whole), its in keys.items()]
-            self._sorted[first] = sorted(found, key=lambda p: (-len(p.words), not p.whole, p.column))
-        return self._sorted[first]
+    def get(self, first: str) -> Iterable[Phrase]:
+        """Return the phrases that begin with a word."""
+        return self._found.get(first, ())
 
-    def _add(self, words: tuple[str, ...], column: str, key: Key, *, whole: bool) -> None:
-        self._found.setdefault(words[0], []).append((words, column, whole, key))
-        self._sorted.pop(words[0], None)
+    def match(self, words: Sequence[Word], place: int) -> tuple[Phrase, frozenset[Key]] | None:
+        """Return the longest phrase that stands at a place, and its records; a part of a name begins with a capital."""
+        fits = [
+            phrase for phrase in self.get(words[place].text) if _fits(phrase, words[place : place + len(phrase.words)])
+        ]
+        if not fits:
+            return None
+        best = min(fits, key=lambda phrase: (-len(phrase.words), not phrase.whole, phrase.column))
+        return best, frozenset(self._found[best.words[0]][best])
+
+    def _add(self, phrase: Phrase, key: Key) -> None:
+        self._found.setdefault(phrase.words[0], {}).setdefault(phrase, set()).add(key)
 
     def _add_endings(self, words: tuple[str, ...], key: Key) -> None:
         """Add words that distinguish records with the same beginning: Metro for Freight Metro beside Freight North."""
@@ -139,14 +136,23 @@ class PhraseIndex:
             for length in range(1, shared + 1) if other != words else ():
                 for name, whose in ((words, key), (other, its)):
                     if len(name) > length:
-                        self._add(name[length:], "", whose, whole=False)
+                        self._add(Phrase(name[length:], whole=False), whose)
         names[words] = key
+
+
+def _fits(phrase: Phrase, there: Sequence[Word]) -> bool:
+    """Whether words are a name as it is written."""
+    if tuple(word.text for word in there) != phrase.words:
+        return False
+    if len(there) == 1:
+        return there[0].capital and there[0].text not in NOUNS
+    return there[0].capital or (phrase.whole and not phrase.column)
 
 
 @lru_cache(8192)
 def spelled(text: str) -> tuple[str, ...]:
     """Return the words of a text without their places."""
-    return tuple(map(plain, _WORD.findall(text.replace("_", " "))))
+    return tuple(word.text for word in words_in(text))
 
 
 @dataclass(slots=True)
@@ -166,8 +172,6 @@ class Records:
     known: frozenset[str] = frozenset()
     sought: list[Key] = field(default_factory=list)
     """The records by which the reads of the turn have searched."""
-    earlier: set[Key] = field(default_factory=set)
-    """Records that earlier turns have shown or written."""
     phrases: PhraseIndex = field(default_factory=PhraseIndex)
     _links: dict[Key, frozenset[Key]] = field(default_factory=dict)
 
@@ -175,14 +179,12 @@ class Records:
     def seeded(cls, state: State, ids: Collection[str] = ()) -> "Records":
         """Return the records that a trial starts with; ``ids`` are known to be there, whatever they say."""
         records = cls(known=frozenset(ids))
-        for rows in state.values():
-            for row in rows:
-                records._keep(key_of(row), row)
+        for row in (row for rows in state.values() for row in rows):
+            records._keep(row)
         return records
 
     def play(self, calls: Answered) -> None:
         """Take in what the calls of the next turn returned."""
-        self.earlier |= {write.key for write in self.written} | {key for keys in self.shown for key in keys}
         self.before, self.written, self.shown, self.sought = dict(self.rows), [], [], []
         touched: dict[Key, Row | None] = {}
         for call, result in calls:
@@ -191,34 +193,26 @@ class Records:
             if result.refused:
                 self.shown.append([key for key in self.rows if key[1] in ids])
                 continue
-            keys = []
-            for row in rows_in(result.value):
-                keys.append(key_of(row))
-                self._keep(keys[-1], row)
+            keys = [self._keep(row) for row in rows_in(result.value)]
             if call.tool.startswith("delete_"):
-                for name, value in arguments.items():
-                    self.rows.setdefault((name, str(value)), {name: value})
-                    self.past.setdefault((name, str(value)), [{name: value}])
                 keys = [key for key in self.rows if key[1] in ids]
                 self.gone |= {*keys, *(each for each in self.rows if self.up(each) & {*keys} and each[0] == "quote_id")}
             if writes(call.tool):
-                ensured = call.tool.startswith("ensure_")
-                found = {key for key in keys if ensured and key[1] in self.known and key not in self.before}
-                changed = [key for key in keys if key not in found and key not in touched]
-                touched |= {key: self._old(key, call.tool, arguments) for key in changed}
+                ensured = {key for key in keys if call.tool.startswith("ensure_") and key[1] in self.known}
+                changed = [key for key in keys if key not in touched and (key in self.before or key not in ensured)]
+                creates = call.tool.startswith(("create_", "add_", "upload_", "clone_", "ensure_"))
+                given = (
+                    {}
+                    if creates
+                    else {n: v for key in changed for n, v in self.rows[key].items() if n not in arguments}
+                )
+                touched |= {key: self.before.get(key, given or None) for key in changed}
             else:
                 self.shown.append(keys)
                 self.sought += [key for key in self.rows if key[1] in ids and key not in keys]
         for key, old in touched.items():
             write = Write(key=key, old=old, new=None if key in self.gone else self.rows[key])
-            if write.columns:
-                self.written.append(write)
-
-    def _old(self, key: Key, tool: str, arguments: Mapping[str, object]) -> Row | None:
-        """Return what a record was before a call; where no state is known, what the call does not say."""
-        if key in self.before or tool.startswith(_CREATING):
-            return self.before.get(key)
-        return {name: value for name, value in self.rows[key].items() if name not in arguments}
+            self.written += [write] if write.columns else []
 
     def up(self, key: Key) -> frozenset[Key]:
         """Return the records that one belongs to, and those that these belong to."""
@@ -244,14 +238,14 @@ class Records:
         if (kind := _ENTITIES.get(str(row.get("entity_type")), "")) and (kind, row.get("entity_id")) in self.rows:
             yield kind, str(row["entity_id"])
 
-    def _keep(self, key: Key, row: Row) -> None:
-        old = self.rows.get(key)
-        if old != row:
-            if old is None or {*self._parents(old)} != {*self._parents(row)}:
-                self._links.clear()
+    def _keep(self, row: Row) -> Key:
+        key = key_of(row)
+        if self.rows.get(key) != row:
+            self._links.clear()
             self.past.setdefault(key, []).append(row)
             self.phrases.add(key, row)
         self.rows[key] = row
+        return key
 
 
 def key_of(row: Row) -> Key:
@@ -260,22 +254,17 @@ def key_of(row: Row) -> Key:
     return kind, str(row[kind])
 
 
-def _phrases(row: Row) -> Iterator[tuple[str, tuple[str, ...], bool]]:
-    """Yield column (empty for a name), words, and whether these are all of its text."""
+def _phrases(row: Row) -> Iterator[Phrase]:
+    """Yield what a record is called, in whole and in part, and the texts of its columns."""
     for column in COLUMNS["text"]:
         if isinstance(text := row.get(column), str):
-            yield column, spelled(text), True
+            yield Phrase(spelled(text), column)
     first, last = str(row.get("first_name") or ""), str(row.get("last_name") or "")
-    if first or last:
-        yield "", spelled(first) + spelled(last), True
-        yield from (("", spelled(part), False) for part in (first, last) if len(part) >= SHORT)
-    name = str(row.get("name") or row.get("file_name") or "")
-    if name:
-        yield "", spelled(name), True
-    parts = name.split() if "file_name" not in row else []
-    least = 2 if "opportunity_id" in row else 1
-    words: tuple[str, ...] = ()
-    for length, part in enumerate(parts[:-1], start=1):
-        words += spelled(part)
-        if length >= least and len(parts[0]) >= SHORT and part not in ("&", "and"):
-            yield "", words, False
+    yield Phrase(spelled(f"{first} {last}"))
+    yield from (Phrase(spelled(part), whole=False) for part in (first, last) if len(part) >= SHORT)
+    name = spelled(str(row.get("name") or row.get("file_name") or ""))
+    yield Phrase(name)
+    least = 2 if "opportunity_id" in row else len(name) if "file_name" in row else 1
+    for length in range(least, len(name)):
+        if len(name[0]) >= SHORT and name[length - 1] != "and":
+            yield Phrase(name[:length], whole=False)

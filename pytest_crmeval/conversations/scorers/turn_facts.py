@@ -1,16 +1,38 @@
-"""Everything that the reply of one turn can be judged by."""
+"""Everything that the reply of one turn can be judged by, and which records a value in it is said of."""
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
+from pytest_crmeval.conversations.scorers.facts import facts_of
+from pytest_crmeval.conversations.scorers.groundedness import rows_in
+from pytest_crmeval.conversations.scorers.lexicon import COLUMNS, OWNERS, STATUS_KINDS
 from pytest_crmeval.conversations.scorers.mentions import LOCAL, Figure, Reading, read, same_day, same_phone, words_of
-from pytest_crmeval.conversations.scorers.records import Key, Records, spelled
+from pytest_crmeval.conversations.scorers.records import Key, Records, key_of, spelled
 from pytest_crmeval.conversations.scorers.statements import Mention, Sentence
+from pytest_crmeval.conversations.scorers.turns import Played
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolError
 from pytest_crmeval.domain.state import Row
+
+PERSONS = ("owner", "created_by", "uploaded_by")
+_VALUED = frozenset({"opportunity_id", "quote_id", "contract_id"})
+_REACHED = frozenset({"client_id", "contact_id"})
+KINDS: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(("amount", "date"), _VALUED),
+    **dict.fromkeys(("email", "phone"), _REACHED),
+    **dict.fromkeys(("percent", "stage"), frozenset({"opportunity_id"})),
+    **dict.fromkeys(("version", "prefix"), frozenset({"quote_id"})),
+    **dict.fromkeys(PERSONS, frozenset({"client_id", "opportunity_id", "note_id", "document_id"})),
+    **dict.fromkeys(("industry", "address"), frozenset({"client_id", "company_id"})),
+    "status": frozenset({"client_id", "quote_id", "contract_id"}),
+    "type": frozenset({"company_id"}),
+    "title": frozenset({"contact_id"}),
+    "notes": frozenset({"client_id", "contact_id", "opportunity_id"}),
+}
+"""Sort of value, or column -> the kinds of records that have it."""
+_AFTER = re.compile(r"\s*\(?(?:(?:with|for|at|on|from|of)\s+(?:the\s+)?)?", re.IGNORECASE)
 
 
 @dataclass(kw_only=True)
@@ -35,24 +57,16 @@ class TurnFacts:
     """Whether the user wants several things at once."""
     reads: bool = False
     """Whether the user wants to know something."""
-    topic: frozenset[Key] = field(default=frozenset())
-    """The records that were named last."""
+    asked_for: frozenset[Key] = frozenset()
+    """The records that were to be found by what they are; none if the turn wants something else as well."""
     said: Sequence[Sentence] = ()
     """The sentences of the reply."""
-    subject: str = ""
-    """The kind of record that the sentence before was about."""
 
-    def follow(self, sentence: Sentence) -> None:
-        """Remember what a sentence was about, for the next one."""
-        if sentence.names:
-            self.topic = frozenset().union(*(name.keys for name in sentence.names))
-        heads = [kind for _, kind, led in sentence.anchors if not led]
-        self.subject = heads[-1] if heads else self.subject
-
-    def __post_init__(self) -> None:
-        """Start with the kind of record that the turn is about."""
+    @property
+    def subject(self) -> str:
+        """The kind of record that the turn is about, if it is one."""
         kinds = {kind for kind, _ in self.base}
-        self.subject = self.subject or (min(kinds) if len(kinds) == 1 else "")
+        return min(kinds) if len(kinds) == 1 else ""
 
     @cached_property
     def asked(self) -> Reading:
@@ -62,10 +76,7 @@ class TurnFacts:
     @cached_property
     def _texts(self) -> Sequence[str]:
         rows = (row for versions in self.records.past.values() for row in versions)
-        cells = {
-            cell for row in rows for name, cell in row.items() if isinstance(cell, str) and not name.endswith("_id")
-        }
-        return [*self.heard, *cells]
+        return [*self.heard, *{str(cell) for row in rows for cell in row.values() if not isinstance(cell, int | float)}]
 
     @cached_property
     def _words(self) -> Sequence[str]:
@@ -85,10 +96,8 @@ class TurnFacts:
         return word in self._vocabulary or word.removesuffix("s") in self._vocabulary
 
     def knows_id(self, said: str) -> bool:
-        """Whether a record has an id that begins so, or the dialogue has it."""
-        rows = (row for versions in self.records.past.values() for row in versions)
-        ids = (str(cell) for row in rows for name, cell in row.items() if name.endswith("_id"))
-        return any(each.startswith(said) for each in ids) or any(said in text.lower() for text in self.heard)
+        """Whether a record or the dialogue has an id, or one that begins so."""
+        return any(said in text.lower() for text in self._texts)
 
     @cached_property
     def involved(self) -> frozenset[Key]:
@@ -103,11 +112,43 @@ class TurnFacts:
 
     def family(self, keys: Iterable[Key]) -> set[Key]:
         """Return records, those that they belong to, and everything that belongs to any of these."""
-        found = {*keys}
-        if not found:
-            return found
-        found |= {parent for key in keys for parent in self.records.up(key)}
+        found = {*keys}.union(*map(self.records.up, keys))
         return found | {each for each in self.records.rows if self.records.up(each) & found}
+
+
+def facts_after(turn: Played, records: Records, heard: list[str], today: str) -> TurnFacts:
+    """Return what the reply of a turn can be judged by, after ``records`` have taken in its calls."""
+    results = [result for message in turn.exchange.messages for result in message.results]
+    overviews = [str(result.value) if not any(rows_in(result.value)) else "" for result in results]
+    said = [r.error.message if r.error else f"{r.note} {text}" for r, text in zip(results, overviews, strict=True)]
+    user, answers = turn.exchange.messages[0].text, " ".join(said)
+    heard += [user, answers]
+    parts, reads = turn.parts, not all(part.writes for part in turn.parts)
+    wanted = [key_of(row) for part in parts for row in rows_in(part.wanted)]
+    searches = all(part.expected.tool.endswith("_search") and part.expectation.facts is None for part in parts)
+    base = [write.key for write in records.written]
+    if reads or not base:
+        base += [key for keys in records.shown for key in keys] + records.sought
+    if not records.written:
+        base += [key for key in wanted if key in records.rows]
+    return TurnFacts(
+        records=records,
+        user=user,
+        answers=answers,
+        heard=heard,
+        base=[*dict.fromkeys(base)],
+        facts=[fact for part in parts for fact in asked_facts(part)],
+        today=today,
+        several=bool(turn.expectation.further),
+        reads=reads,
+        asked_for=frozenset(wanted if searches and not turn.expectation.asks else ()),
+        errors=[result.error for result in results if result.error],
+    )
+
+
+def asked_facts(turn: Played) -> Sequence[Json]:
+    """Return what the user asked for in a turn."""
+    return facts_of(turn.expectation, turn.expected.tool, turn.wanted, turn.outputs)
 
 
 def holds(row: Row, columns: Sequence[str], mention: Mention) -> bool:
@@ -125,3 +166,72 @@ def same(value: object, cell: object) -> bool:
     if text.isdigit() and len(text) >= LOCAL:
         return same_phone(text, re.sub(r"\D", "", own))
     return own in (text, f"{text}.0") or words_of(text) == words_of(own)
+
+
+def columns_of(mention: Mention) -> Sequence[str]:
+    """Return the columns that a value may be of."""
+    if mention.column:
+        return PERSONS if mention.column in PERSONS else (mention.column,)
+    return COLUMNS.get(mention.sort, ())
+
+
+def subjects(mention: Mention, sentence: Sentence, facts: TurnFacts) -> list[Key]:
+    """Return the records that a value may be said of."""
+    found: set[Key] = set()
+    for kind in _kinds(mention, sentence, facts):
+        direct = [name for name in sentence.names if kind in name.kinds]
+        around = _nearest(mention, sentence, direct or sentence.names)
+        below = related(around, kind, facts)
+        if direct:
+            found |= {key for key in around if key[0] == kind}
+        elif around and (below or any(key[0] in OWNERS[kind] for key in around)):
+            found |= below & facts.involved or below
+        else:
+            found |= _focus(kind, sentence, facts)
+    return sorted(found)
+
+
+def _kinds(mention: Mention, sentence: Sentence, facts: TurnFacts) -> Collection[str]:
+    """Return the kinds of records that a value may be of, as far as the words before it say so."""
+    kinds = KINDS[mention.column or mention.sort]
+    based = {kind for kind, _ in facts.base}
+    if mention.sort == "status":
+        valued = any(each.sort == "amount" for each in sentence.mentions)
+        kinds = STATUS_KINDS[str(mention.value)]
+        kinds = (kinds & _VALUED & based if valued else ()) or kinds
+    if mention.column in PERSONS and {"owner", "owned", "owns"}.intersection(
+        sentence.words_between(0, mention.start)[-2:]
+    ):
+        kinds = frozenset({"client_id", "opportunity_id"})
+    for since in (sentence.clause(mention.start).start, 0):
+        anchors = [anchor for anchor in sentence.anchors if since <= anchor[0] < mention.start and anchor[1] in kinds]
+        for led in (False, True):
+            if said := [kind for _, kind, is_led in anchors if is_led is led]:
+                return {said[-1], *(based & kinds if led else ())}
+    if sentence.subject in kinds and not sentence.names:
+        return {sentence.subject}
+    return kinds
+
+
+def _nearest(mention: Mention, sentence: Sentence, names: Sequence[Mention]) -> frozenset[Key]:
+    """Return the records that a value goes with: named right after it ('437,500 with Acme'), or else before it."""
+    after = [name for name in names if name.start >= mention.end][:1]
+    before = [name for name in names if name.start < mention.start][-1:]
+    between = sentence.text[mention.end : after[0].start] if after else ""
+    goes = not before or _AFTER.fullmatch(between) or (mention.sort == "type" and not between.strip(" ,:("))
+    chosen = after if after and goes else before
+    return chosen[0].keys if chosen else frozenset()
+
+
+def related(keys: Iterable[Key], kind: str, facts: TurnFacts) -> set[Key]:
+    """Return the records of a kind that belong to others, or that these belong to."""
+    found = {below for key in keys for below in facts.records.down(key)}
+    return {key for key in found.union(*map(facts.records.up, keys)) if key[0] == kind}
+
+
+def _focus(kind: str, sentence: Sentence, facts: TurnFacts) -> set[Key]:
+    """Return the records that the turn is about: its own, those that they belong to, or that belong to them."""
+    for keys in (sentence.topic, facts.base, facts.involved):
+        if found := {key for key in keys if key[0] == kind}:
+            return found
+    return related([*sentence.topic, *facts.base], kind, facts)

@@ -10,10 +10,8 @@ from pytest_crmeval.conversations.scorers.reading import sentences_of
 from pytest_crmeval.conversations.scorers.records import Key, Records
 from pytest_crmeval.conversations.scorers.reply import READ, reply_faults, turn_facts
 from pytest_crmeval.conversations.scorers.statements import Mention, Sentence
-from pytest_crmeval.conversations.scorers.subjects import subjects
-from pytest_crmeval.conversations.scorers.turn_facts import TurnFacts, holds
+from pytest_crmeval.conversations.scorers.turn_facts import TurnFacts, columns_of, holds, subjects
 from pytest_crmeval.conversations.scorers.turns import Played
-from pytest_crmeval.conversations.scorers.values import columns_of
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.cutting import cut, redacted
 from pytest_crmeval.domain.evidence import Evidence
@@ -59,7 +57,7 @@ def undecided_statements(case: Conversation, evidence: Evidence) -> list[Undecid
     found = []
     for fault, (turn, facts) in zip(reply_faults(case, evidence), turn_facts(case, evidence), strict=True):
         text = in_digits(redacted(turn.exchange.reply[:READ])) if not fault else ""
-        for sentence in sentences_of(text, facts.records.phrases):
+        for sentence in sentences_of(text, facts.records.phrases, facts.subject):
             for quote, question in _open(sentence, facts):
                 place = max(0, text.find(quote) - LONGEST // 2)
                 found.append(
@@ -74,26 +72,23 @@ def undecided_statements(case: Conversation, evidence: Evidence) -> list[Undecid
                         question=question,
                     )
                 )
-            facts.follow(sentence)
     return found
 
 
 def _open(sentence: Sentence, facts: TurnFacts) -> Iterator[tuple[str, str]]:
     claims = claims_in([sentence])
-    for start, end, words in sentence.clauses if not sentence.asks else ():
-        quote = sentence.text[start:end].strip(" ,;(")
-        mentions = [m for m in sentence.mentions if start <= m.start < end]
-        unknown = [m for m in mentions if sentence.sense(m) in ("fact", "old") and not _is_known(m, sentence, facts)]
-        loose = [claim for claim in claims if start <= claim.start < end and not _is_tied(claim, facts)]
+    for clause in sentence.stated:
+        stated = [m for m in clause.mentions if sentence.sense(m) in ("fact", "old")]
+        unknown = [m for m in stated if not _is_known(m, sentence, facts)]
         if unknown:
             said = sentence.text[unknown[0].start : unknown[0].end]
-            yield quote, f"{_NO_ROW} {said!r}. Is it right all the same?"
-        elif loose:
-            yield quote, "It names no record. Was this done in this turn?"
-        elif SCOPE.intersection(words) or any(m.sort == "count" for m in mentions):
-            yield quote, "It says how many or which records it holds for. Is it true of exactly these?"
-        elif not mentions and len(words) >= SHORTEST:
-            yield quote, "It states no value that can be compared. Is it true?"
+            yield clause.text, f"{_NO_ROW} {said!r}. Is it right all the same?"
+        elif any(claim.clause is clause and not _is_tied(claim, facts) for claim in claims):
+            yield clause.text, "It names no record. Was this done in this turn?"
+        elif clause.said & SCOPE or any(m.sort == "count" for m in clause.mentions):
+            yield clause.text, "It says how many or which records it holds for. Is it true of exactly these?"
+        elif not clause.mentions and len(clause.words) >= SHORTEST:
+            yield clause.text, "It states no value that can be compared. Is it true?"
 
 
 def _is_known(mention: Mention, sentence: Sentence, facts: TurnFacts) -> bool:
@@ -111,10 +106,8 @@ def _is_known(mention: Mention, sentence: Sentence, facts: TurnFacts) -> bool:
 
 def _is_tied(claim: Claim, facts: TurnFacts) -> bool:
     """Whether a claim names a record or a kind of record that the turn has written."""
-    start, end = claim.sentence.clause(claim.start)
-    named = {key for name in claim.sentence.names if start <= name.start < end for key in name.keys}
     kinds = {NOUNS[word] for word in (*claim.before, *claim.after) if word in NOUNS}
-    return bool(named & facts.written or kinds & {kind for kind, _ in facts.written})
+    return bool(claim.clause.keys & facts.written or kinds & {kind for kind, _ in facts.written})
 
 
 def _calls(turn: Played) -> Iterator[str]:
@@ -128,8 +121,7 @@ def _calls(turn: Played) -> Iterator[str]:
 def _rows(sentence: Sentence, facts: TurnFacts, said: str) -> Iterator[str]:
     """Yield the rows of the turn, those that a sentence names or counts, and those that belong to any of them."""
     records = facts.records
-    named = {key for name in sentence.names for key in name.keys}
-    near = [*facts.base, *sorted(named), *sorted(facts.involved)]
+    near = [*facts.base, *sorted(sentence.keys), *sorted(facts.involved)]
     kinds = {NOUNS[word] for word in sentence.spelled if word in NOUNS}
     family = facts.family(near)
     others = sorted(records.rows, key=lambda key: (key not in family, key[0] not in kinds))

@@ -51,7 +51,6 @@ def test_each_deed_is_a_claim_unless_it_is_denied_or_offered(word: str, kind: st
         ("The quote has been canceled.", CANCELED, False),
         ("The quote has been deleted.", CANCELED, True),
         ("I've sent the quote.", CANCELED, True),
-        ("I've canceled both quotes.", CANCELED, True),
         ("I've raised the probability.", RAISED, False),
         ("I've created a deal.", RAISED, True),
         ("The deal has been closed.", RAISED, True),

@@ -2,10 +2,10 @@
 
 import pytest
 
-from pytest_crmeval.conversations.scorers.naming import absent_records, miscounts
+from pytest_crmeval.conversations.scorers.names import miscounts
+from pytest_crmeval.conversations.scorers.outcome import wrong_reason
 from pytest_crmeval.conversations.scorers.reading import sentences_of
 from pytest_crmeval.conversations.scorers.records import Records
-from pytest_crmeval.conversations.scorers.refusals import wrong_reason
 from pytest_crmeval.conversations.scorers.texts import untrue_texts
 from pytest_crmeval.conversations.scorers.turn_facts import TurnFacts
 from pytest_crmeval.domain.messages import ToolCall, ToolError, ToolResult
@@ -37,8 +37,6 @@ def facts(**changes: object) -> TurnFacts:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("Ada King, Chief Operating Officer", ""),
-        ("Ada King, Chief Executive Officer", '"Chief Executive Officer": Ada King has Chief Operating Officer'),
         ("Title: Chief Operating Officer", ""),
         ("Title: Clerk", '"Title: Clerk": Ada King has Chief Operating Officer'),
         ("Notes: Speaks for the whole team.", ""),
@@ -47,12 +45,10 @@ def facts(**changes: object) -> TurnFacts:
             '"Notes: Speaks for the whole board.": Ada King has Speaks for the whole',
         ),
         ('Her notes now say "Speaks for the whole team."', ""),
-        ('Her notes say "Prefers calls in the morning."', '"Prefers calls in the morning.": Ada King has Speaks'),
         ("Acme Works is in the industry Mining.", ""),
-        ("Acme Works is in the industry Shipping.", '"industry Shipping": Acme Works has Mining'),
+        ("Acme Works is in the industry Shipping.", '"Acme Works is in the industry Shipping.": Acme Works has Mining'),
         ("Ada King has no email.", ""),
         ("Ada King has no title.", '"Ada King has no title.": Ada King has Chief Operating Officer'),
-        ("The field was empty before.", '"The field was empty before.": it was Prefers calls in the morning.'),
     ],
 )
 def test_a_text_must_be_that_of_the_record(text: str, fault: str) -> None:
@@ -68,17 +64,14 @@ def test_a_text_must_be_that_of_the_record(text: str, fault: str) -> None:
     [
         ("Acme Works has one contact.", False),
         ("Acme Works has three contacts.", True),
-        ("Acme Works has no deals at all.", False),
-        ("Acme Works has no contacts at all.", True),
     ],
 )
 def test_a_count_must_be_that_of_the_records(text: str, *, false: bool) -> None:
-    """That there is none is a count as well."""
+    """Of all, or of those that one record has."""
     known = facts()
-    said = sentences_of(text, known.records.phrases)
-    found = [*miscounts(said[0], known, said), *absent_records(said[0], known)]
+    known.said = sentences_of(text, known.records.phrases)
 
-    assert false is bool(found)
+    assert false is bool(list(miscounts(known.said[0], known)))
 
 
 @pytest.mark.parametrize(

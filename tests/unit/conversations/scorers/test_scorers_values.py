@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_crmeval.conversations.scorers.naming import miscounts, strangers, wrong_records
+from pytest_crmeval.conversations.scorers.names import miscounts, misplaced, strangers, wrong_names
 from pytest_crmeval.conversations.scorers.reading import sentences_of
 from pytest_crmeval.conversations.scorers.records import Records
 from pytest_crmeval.conversations.scorers.texts import untrue_texts
@@ -66,14 +66,10 @@ def faults(text: str, call: tuple[str, object]) -> list[str]:
     facts = TurnFacts(
         records=records, user="Go on.", answers="", heard=["Go on."], base=base, reads=not records.written
     )
-    said = facts.said = sentences_of(text, facts.records.phrases)
-    found: list[str] = []
-    for sentence in said:
-        for find in (untrue_values, untrue_texts, strangers):
-            found += find(sentence, facts)
-        found += miscounts(sentence, facts, said)
-        facts.follow(sentence)
-    return [*found, *wrong_records(said, facts)]
+    facts.said = sentences_of(text, facts.records.phrases, facts.subject)
+    rules = (untrue_values, untrue_texts, strangers, misplaced, miscounts)
+    found = [fault for sentence in facts.said for rule in rules for fault in rule(sentence, facts)]
+    return [*found, *wrong_names(facts.said, facts)]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +103,7 @@ def test_the_reason_quotes_the_words_and_the_row() -> None:
         "Sensor rollout, a deal with Bolt Mining, is at 60 %.",
         "Sensor rollout is at 60 % and in Negotiation.",
         "Sensor rollout is at 60 %, owned by Ada King.",
-        "Done, 60 %. Mira Holt, Plant Director at Acme Works, will be glad.",
+        "Done, 60 %. Mira Holt, Plant Director at Acme Works, is glad.",
         "The note says \u201cThey never pay on time\u201d, and the probability is 60 %.",
     ],
 )
@@ -130,7 +126,7 @@ def test_a_false_reply_to_a_change_has_faults(text: str) -> None:
         ("Version 2.0 is 400 over v1.0.", True),
         ("Both of them are sent.", False),
         ("Mira Holt has no title.", False),
-        ("Bolt Mining has no owner.", True),
+        ("Acme Works has no owner.", False),
     ],
 )
 def test_values_are_said_of_the_record_that_the_words_pick(text: str, *, true: bool) -> None:
