@@ -3,21 +3,26 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from pytest_crmeval.domain.messages import Reply, ToolCall, ToolResult, agent_says, crm_says, user_says
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.models.backend import Backend
+from pytest_crmeval.models.cassettes import ReplayingModel, write
 from pytest_crmeval.models.prices import price_of
+from pytest_crmeval.models.retrying_model import RetryingModel
 from pytest_crmeval.models.sdks import event_loop
 from pytest_crmeval.models.sdks.anthropic import anthropic_backend
 from pytest_crmeval.models.sdks.openai import openai_backend
 from pytest_crmeval.models.specs import ModelSpec
+from pytest_crmeval.models.usage_meter import CallPurpose, UsageMeter, opened
 from pytest_crmeval.ports.chat_model import Cause, ModelError, Prompt
 from tests.providers.answers import Call, Hang, Malformed, Say, Status, Tokens
 from tests.providers.contract import KEY, TOOLS, prompt
 from tests.providers.loopback import Loopback
+from tests.providers.test_retries import Turnstile
 
 SECONDS = 60.0
 SEARCH, NOTE = ToolCall(tool="client_search", arguments={"name": "Zoë"}), ToolCall(tool="add_note", arguments={})
@@ -89,7 +94,7 @@ def backend_at(place: Place, server: Loopback) -> Backend:
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.spec)
 class TestContract:
-    """Tools, parallel calls, usage, limits, errors, redaction and cancellation."""
+    """Tools, parallel calls, usage, limits, errors, retries, cost, cassettes, redaction and cancellation."""
 
     def test_dialogue_with_parallel_calls(self, place: Place) -> None:
         """Both calls come back, in order; the request arrives where the provider expects it, with the key."""
@@ -125,6 +130,24 @@ class TestContract:
         assert limits == dict(errors[0].headers) == dict(answered.headers)
         assert KEY not in "".join(map(str, errors))
         assert 5 == len(server.seen), "the SDK must not retry"
+
+    def test_retries_cost_and_cassette(self, place: Place, tmp_path: Path) -> None:
+        """An overloaded server is asked again; the call is billed once, and replayed without the server."""
+        spec, purpose = ModelSpec.parse(place.spec), CallPurpose(suite="crm", subject="m", case="one")
+        with Loopback([Status(503, "busy"), Call(NOTE)]) as server, opened(UsageMeter(purpose=purpose)) as meter:
+            backend = backend_at(place, server)
+            model = RetryingModel(spec, lambda: backend, Turnstile, lambda _: 0.25, sleep=lambda _: None)
+            reply = model.complete(prompt()).reply
+        write(tmp_path, meter)
+        with opened(UsageMeter(purpose=purpose)) as again:
+            replayed = ReplayingModel(spec.identity, tmp_path, lambda _: 0.25).complete(prompt()).reply
+
+        assert meter.bill is not None
+        assert (1, 1, 0.25) == (meter.bill.usage.calls, meter.bill.usage.retries, meter.bill.cost)
+        assert Reply(calls=(NOTE,)) == reply == replayed
+        assert again.bill is not None
+        assert (True, 0.0) == (again.bill.replayed, again.bill.spent)
+        assert KEY not in "".join(path.read_text() for path in tmp_path.rglob("*") if path.is_file())
 
     def test_call_that_takes_too_long_is_cancelled(self, place: Place) -> None:
         """Whatever the server does."""

@@ -137,6 +137,8 @@ def explained(error: BaseException, target: Target) -> ModelError:
 def _is_about_sign_in(error: BaseException) -> bool:
     """Whether a client could not sign in, so that no request was sent: the SDKs' own errors have no subclass for it."""
     kind = type(error)
+    if not str(error):
+        return False
     if kind.__name__ in {"OpenAIError", "AnthropicError", "MissingDependencyError"}:
         return True
     return kind is RuntimeError or kind.__module__.startswith(("botocore.", "google.auth."))
