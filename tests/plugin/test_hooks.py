@@ -55,7 +55,7 @@ def test_a_cost_meter(project: Project, providers: Providers) -> None:
     pytester = project([case("one"), case("two")])
     pytester.makeconftest(example("class CostMeter"))
 
-    result = pytester.runpytest("--crmeval-agent", "gpt-4.1", "-n", "2")
+    result = pytester.runpytest("--crmeval-agent", "gpt-4.1", "-n", "1")
 
     result.stdout.fnmatch_lines(["2 trials have cost $*"])
     spent = report_of(pytester.path)["run"]["spent"]

@@ -117,11 +117,11 @@ def test_the_journal_holds_what_the_report_sums_up(project: Project) -> None:
     """One line for the part, one per trial; ``latest`` points at the run."""
     pytester = project()
 
-    pytester.runpytest("--crmeval-run", "books", "-n", "2")
+    pytester.runpytest("--crmeval-run", "books", "-n", "1")
 
     lines = (pytester.path / "reports/latest/trials.jsonl").read_text().splitlines()
     part, *trials = map(json.loads, lines)
-    assert "--crmeval-run books -n 2" in part["part"]["command"]
+    assert "--crmeval-run books -n 1" in part["part"]["command"]
     assert sorted(trial["trial"]["key"] for trial in trials) == [
         trial["key"] for trial in report_of(pytester.path)["trials"]
     ]

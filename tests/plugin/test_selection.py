@@ -63,9 +63,8 @@ def test_several_agents_play_the_same_cases(project: Project) -> None:
     """Each agent and case is an item of its own."""
     pytester = project()
 
-    pytester.runpytest("-n", "2", "--crmeval-agent", "oracle", "--crmeval-agent", "mute").assert_outcomes(
-        passed=3, failed=3
-    )
+    agents = ("--crmeval-agent", "oracle", "--crmeval-agent", "mute")
+    pytester.runpytest(*agents, "-p", "no:xdist").assert_outcomes(passed=3, failed=3)
 
     rates = {summary["subject"]: summary["pass_rate"] for summary in report_of(pytester.path)["results"]}
     assert {"oracle": 1.0, "mute": 0.0} == rates

@@ -68,7 +68,7 @@ def test_shards_merged_are_the_run_without_shards(
     pytester.runpytest(*run("whole"), *agents, *NO_XDIST)
     whole = report_of(pytester.path)
 
-    first = pytester.runpytest(*run("s1"), *agents, "--crmeval-shard", "1/2", "-n", "2")
+    first = pytester.runpytest(*run("s1"), *agents, "--crmeval-shard", "1/2", "-n", "1")
     monkeypatch.setenv("CRMEVAL_SHARD", "2/2")
     second = pytester.runpytest(*run("s2"), *agents, "--crmeval-shard", "auto", *NO_XDIST)
 

@@ -157,7 +157,7 @@ def test_passwords_are_never_shown(project: Project, given_server: str, monkeypa
     monkeypatch.setenv("CRMEVAL_DSN", f"{given_server} password=hunter2")
     pytester = project()
 
-    result = pytester.runpytest("-n", "2")
+    result = pytester.runpytest("-n", "1")
 
     result.assert_outcomes(passed=3)
     assert "hunter2" not in result.stdout.str()

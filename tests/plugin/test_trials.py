@@ -85,7 +85,7 @@ def test_repeats_are_recorded_replayed_and_read_apart(project: Project, provider
     providers()
     pytester = project([case("one")])
     models = ("--crmeval-agent", "gpt-4.1", "--crmeval-trials", "2")
-    pytester.runpytest(*models, "--crmeval-record", "tapes", "-n", "2")
+    pytester.runpytest(*models, "--crmeval-record", "tapes", "-n", "1")
 
     folder = pytester.path / "reports/latest/transcripts/crm/gpt-4.1"
     assert ["one.2.json", "one.json"] == sorted(path.name for path in folder.iterdir())

@@ -73,7 +73,7 @@ def test_nothing_is_left_after_a_normal_end(project: Project) -> None:
 
 def test_nothing_is_left_after_ctrl_c(slow: Path) -> None:
     """Once: the run stops, what is finished is in journal and report, the rest is counted as not run."""
-    with running(slow, "-n", "1", "--crmeval-agent", "slow:Slow") as run:
+    with running(slow, "-n", "1", "--crmeval-agent", "slow:Slow", forked=True) as run:
         eventually(lambda: run.journalled() > 3, "trials are in the journal")
         run.look_at_server()
         run.interrupt()
@@ -119,7 +119,7 @@ def test_nothing_is_left_after_the_controller_was_killed(slow: Path, xdist: list
     before = run.journalled()
 
     (slow / "go-on").touch()
-    with running(slow, *arguments) as again:
+    with running(slow, *arguments, forked=True) as again:
         assert pytest.ExitCode.OK == again.end(), again.output()
     assert 30 == again.journalled()
     assert f"resumed: {before} done" in again.output()
