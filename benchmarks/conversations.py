@@ -50,7 +50,7 @@ ROUNDS, RUNS = 4, 3
 SHARE, QUICK = 0.5, 150.0
 """The aims."""
 PROCESSES: Mapping[str, Sequence[str]] = {"one process": ("-p", "no:xdist"), "two processes": ("-n", "2")}
-"""And how pytest is told."""
+"""The arguments of pytest for each."""
 
 
 class Worker:
@@ -67,8 +67,8 @@ class Worker:
         """Let it go through its conversations."""
         self._wire.send(contender)
 
-    def told(self) -> Pass:
-        """Return how it went."""
+    def result(self) -> Pass:
+        """Wait for the end, and return how it went."""
         gone: Pass = self._wire.recv()
         return gone
 
@@ -89,7 +89,7 @@ def together(workers: Sequence[Worker], contender: str) -> Sequence[Pass]:
     """Let all go through their conversations at the same time."""
     for worker in workers:
         worker.ask(contender)
-    return [worker.told() for worker in workers]
+    return [worker.result() for worker in workers]
 
 
 def measure(databases: RunDatabases, path: Path) -> None:

@@ -201,7 +201,7 @@ class Pass:
 
     @property
     def quiet_rate(self) -> float:
-        """Conversations a second if nobody else had used the core."""
+        """Conversations a second on a core of its own."""
         return self.cases / self.cpu_seconds
 
 
@@ -268,9 +268,9 @@ def _in_any_order(rows: Sequence[tuple[Any, ...]] | None) -> Sequence[tuple[Any,
 
 
 def _cpu(connection: Connection) -> float:
-    """Return the CPU seconds of this process and of its server process, of which only Linux tells."""
-    told = Path(f"/proc/{connection.info.backend_pid}/schedstat")
-    return time.process_time() + (int(told.read_text().split()[0]) / 1e9 if told.exists() else 0.0)
+    """Return the CPU seconds of this process and of its server process; the second is known on Linux only."""
+    usage = Path(f"/proc/{connection.info.backend_pid}/schedstat")
+    return time.process_time() + (int(usage.read_text().split()[0]) / 1e9 if usage.exists() else 0.0)
 
 
 def _play(conversation: Conversation, crm: Crm) -> None:

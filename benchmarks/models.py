@@ -9,7 +9,7 @@ ours
 create
     The SDK as it is documented: its typed method is given the same parameters, ready-made, on a client like ours.
 post
-    What is below it, and what we use: ready-made bytes are sent, bytes come back, and nobody looks into them.
+    What is below it, and what we use: ready-made bytes are sent, bytes come back, and are not parsed.
 
 *Memory* is what the worker holds after so many trials, three dialects and five agents in one run. Its peers are the
 worker of the oracle, and that of plain pytest-xdist on as many tests that assert True: pytest keeps a report of each.

@@ -184,7 +184,7 @@ def main() -> None:
 
 
 def compare_humaneval(sandbox: LocalSandbox, peer: Path) -> None:
-    """Compare on programs that somebody might write."""
+    """Compare on programs as people write them."""
     sources = [json.loads(line)["code"] for line in PROGRAMS.read_text().splitlines()]
     done = b"HUMANEVAL-OK\n"
     heading(f"{len(sources)} HumanEval programs: {sandbox.name}")

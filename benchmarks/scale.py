@@ -187,8 +187,9 @@ class Project:
         timing = timed(pytest_command(*WITHOUT, *OWN_TEMP, "test_crm.py", *arguments), self._folder, **variables)
         moments = {}
         for line in probe.read_text().splitlines():
-            told = json.loads(line)
-            moments[told["who"], told["event"]] = Moment(at=told["at"], cpu=told["cpu"], mb=told["mb"])
+            record = json.loads(line)
+            moment = Moment(at=record["at"], cpu=record["cpu"], mb=record["mb"])
+            moments[record["who"], record["event"]] = moment
         return Run(
             cases=self._cases,
             began=began,
@@ -219,10 +220,10 @@ def _cpu_of_server(dsn: str) -> float:
     return (int(fields[13]) + int(fields[14])) / TICKS
 
 
-def show(name: str, found: float, told: str = "") -> bool:
+def show(name: str, found: float, details: str = "") -> bool:
     """Print a figure beside its limit; return whether it is kept."""
     kept = found <= LIMITS[name]
-    print(f"  {name:<30} {found:8.2f}   limit {LIMITS[name]:g}: {'kept' if kept else 'MISSED'}{told}", flush=True)
+    print(f"  {name:<30} {found:8.2f}   limit {LIMITS[name]:g}: {'kept' if kept else 'MISSED'}{details}", flush=True)
     return kept
 
 

@@ -12,7 +12,7 @@ First trial
 Bystanders
     What a pytest run that has nothing to do with us pays because we are installed: ``pytest trivial_test.py`` with
     our plugin and with ``-p no:crmeval``. The aim is under 50 ms. pytest-postgresql loads psycopg in every run; that
-    is told apart because it is not ours, but who installs us gets it too.
+    is listed separately because it is not ours, but it is installed with the package.
 
 A middle half that is as wide as the median says that the machine was too busy to tell.
 """
@@ -159,7 +159,7 @@ def evals_project(folder: Path) -> Path:
 
 
 def trivial_project(folder: Path, count: int) -> Path:
-    """Make a project of ``count`` trivial tests that tells when the first is finished."""
+    """Make a project of ``count`` trivial tests that records when the first is finished."""
     (folder / "tests").mkdir(parents=True)
     (folder / "pytest.ini").write_text("[pytest]\n")
     (folder / "conftest.py").write_text(MARKING_CONFTEST)
