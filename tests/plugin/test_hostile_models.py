@@ -164,7 +164,7 @@ def test_half_a_spec_is_refused_with_what_a_whole_one_looks_like(
     result = project().runpytest("--crmeval-agent", spec)
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
-    result.stderr.fnmatch_lines([f"*'{spec}'*openai:MODEL*"])
+    result.stderr.fnmatch_lines([f"*'{spec}' is not PROVIDER:MODEL; providers: openai, anthropic, *"])
 
 
 def test_undecodable_byte_in_a_spec_is_no_internal_error(project: Project, providers: Providers) -> None:

@@ -1,6 +1,7 @@
 """What an error says: who said what, in one line, and never the key."""
 
 import time
+from dataclasses import replace
 from email.utils import formatdate
 from types import SimpleNamespace
 
@@ -208,6 +209,7 @@ def test_the_causes_of_an_error_are_looked_through() -> None:
         (TimeoutError(), Cause.TIMEOUT),
         (ConnectionRefusedError("refused"), Cause.CONNECTION),
         (RuntimeError(), Cause.CONNECTION),
+        (RuntimeError("the event loop is closed"), Cause.CONNECTION),
     ],
 )
 def test_no_answer_at_all(error: Exception, cause: Cause) -> None:
@@ -216,6 +218,13 @@ def test_no_answer_at_all(error: Exception, cause: Cause) -> None:
 
     assert cause is told.cause
     assert "http://x.example/v1" in str(told)
+
+
+def test_client_of_a_cloud_that_can_not_sign_in_is_a_matter_of_credentials() -> None:
+    """The SDKs raise a RuntimeError then."""
+    error = explained(RuntimeError("could not resolve credentials"), replace(ASKED, provider="bedrock"))
+
+    assert Cause.AUTHENTICATION is error.cause
 
 
 @pytest.mark.parametrize(

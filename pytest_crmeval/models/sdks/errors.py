@@ -16,6 +16,7 @@ from pytest_crmeval.ports.chat_model import Cause, ModelError
 
 LONGEST = 500
 _LONGEST_CHAIN = 20
+_CLOUDS = frozenset({"azure", "foundry", "bedrock", "vertex"})
 _EXCERPT = 200
 _LIMITS = frozenset({"retry-after", "retry-after-ms", "date"})
 """Headers that are stored besides those with "ratelimit" in their names; the date is the server's clock."""
@@ -125,7 +126,7 @@ def explained(error: BaseException, target: Target) -> ModelError:
         if isinstance(cause, ssl.SSLCertVerificationError):
             advice = "; SSL_CERT_FILE can name your certificate authorities"
             return failed(Cause.UNREACHABLE, f"{target.address}: {cause}", target, advice=advice)
-    if any(map(_is_about_sign_in, causes)):
+    if any(_is_about_sign_in(cause, target.provider) for cause in causes):
         said = next(text for cause in reversed(causes) if (text := str(cause)))
         return failed(Cause.AUTHENTICATION, said, target, advice=f"; check {target.key_name} or sign in again")
     if any("Timeout" in type(cause).__name__ for cause in causes):
@@ -134,14 +135,16 @@ def explained(error: BaseException, target: Target) -> ModelError:
     return failed(Cause.CONNECTION, f"{target.address}: {type(causes[-1]).__name__} {said}", target)
 
 
-def _is_about_sign_in(error: BaseException) -> bool:
+def _is_about_sign_in(error: BaseException, provider: str) -> bool:
     """Whether a client could not sign in, so that no request was sent: the SDKs' own errors have no subclass for it."""
     kind = type(error)
     if not str(error):
         return False
     if kind.__name__ in {"OpenAIError", "AnthropicError", "MissingDependencyError"}:
         return True
-    return kind is RuntimeError or kind.__module__.startswith(("botocore.", "google.auth."))
+    if kind is RuntimeError:  # what the SDKs' clients of clouds raise
+        return provider in _CLOUDS
+    return kind.__module__.startswith(("botocore.", "google.auth."))
 
 
 def failed(
