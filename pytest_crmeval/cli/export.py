@@ -63,6 +63,8 @@ def run(options: argparse.Namespace) -> int:
             sys.stdout.write(f"{path}\n")
     except (NoRunError, JournalError, ReportError, TranscriptError, ExportError) as error:
         raise UsageError(error) from error
+    except BrokenPipeError:  # the reader of our output has closed it
+        raise
     except OSError as error:
         raise UsageError(f"{error.filename or options.output}: {error.strerror}") from error
     return 0

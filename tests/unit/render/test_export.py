@@ -24,6 +24,7 @@ from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
 from pytest_crmeval.domain.usage import Bill, Usage
 from pytest_crmeval.journal import transcripts
 from pytest_crmeval.journal.places import NoRunError
+from pytest_crmeval.render.export.files import WRITERS
 from pytest_crmeval.render.export.tables import TABLES, Row
 from tests.fakes import planned, trial
 from tests.kept_runs import keep
@@ -134,6 +135,21 @@ def test_one_table_goes_to_standard_output(capfdbinary: pytest.CaptureFixture[by
 
     first, *_ = capfdbinary.readouterr().out.splitlines()
     assert {"run": "nightly", "suite": "code", "name": "pass@1"}.items() <= json.loads(first).items()
+
+
+@pytest.mark.usefixtures("kept")
+def test_reader_that_has_enough_is_not_an_error(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As with ``crmeval export ... -o - | head -1``."""
+
+    def closed(*_: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setitem(WRITERS, "jsonl", closed)
+
+    assert 0 == cli.main(["export", "--table", "scores", "--format", "jsonl", "-o", "-"])
+    assert "" == capfd.readouterr().err
 
 
 def test_logs_for_inspect_have_a_file_per_suite_and_subject(kept: Path, snapshot: SnapshotAssertion) -> None:
