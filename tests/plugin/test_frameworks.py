@@ -1,8 +1,10 @@
 """The adapters of docs/frameworks.md play a conversation, with a model on loopback."""
 
 import re
+import subprocess
+import sys
+import sysconfig
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,29 +16,77 @@ pytestmark = pytest.mark.usefixtures("given_server")
 PAGE = Path(__file__).parents[2] / "docs" / "frameworks.md"
 SECTIONS = re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
 EXAMPLES = {section.partition("\n")[0]: re.search(r"```python\n(.*?)```", section, re.DOTALL) for section in SECTIONS}
-PACKAGES = {"OpenAI Agents SDK": "agents", "Pydantic AI": "pydantic_ai", "LangGraph": "langgraph"}
+BESIDE_OURS = ("OpenAI Agents SDK", "Pydantic AI")
+LANGGRAPH = ("langgraph==1.2.22", "langchain-openai==1.7.3")
+Project = Callable[..., pytest.Pytester]
+Providers = Callable[..., Loopback]
 
 
 def test_every_framework_has_a_short_adapter() -> None:
-    assert PACKAGES.keys() == EXAMPLES.keys()
+    assert {*BESIDE_OURS, "LangGraph"} == EXAMPLES.keys()
     assert {} == {name: found for name, found in EXAMPLES.items() if not found or len(found[1].splitlines()) > 40}
 
 
-@pytest.mark.parametrize("framework", PACKAGES)
-def test_adapter_plays_a_conversation(
-    framework: str, project: Callable[..., pytest.Pytester], providers: Callable[..., Loopback]
-) -> None:
-    if not find_spec(PACKAGES[framework]):
-        pytest.skip(f"{PACKAGES[framework]} is not installed")
-    server = providers()
-    pytester = project([case("one")])
-    found = EXAMPLES[framework]
-    assert found
-    (pytester.path / "adapter.py").write_text(found[1], encoding="utf-8")
+@pytest.fixture
+def adapted(project: Project) -> Callable[[str], pytest.Pytester]:
+    """Return a function that makes a project with one conversation and the adapter of a framework."""
 
-    pytester.runpytest("-n", "1", "--crmeval-agent", "adapter:assistant").assert_outcomes(passed=1)
+    def make(framework: str) -> pytest.Pytester:
+        pytester, found = project([case("one")]), EXAMPLES[framework]
+        assert found
+        (pytester.path / "adapter.py").write_text(found[1], encoding="utf-8")
+        return pytester
 
+    return make
+
+
+@pytest.fixture(scope="session")
+def python_with_langgraph() -> Path:
+    """Return the Python of an environment with our packages and LangGraph, which is created once per ``.venv``.
+
+    LangGraph installs a pytest plugin, which would be loaded by every test run and every test of ours.
+    """
+    home = Path(sys.prefix, "langgraph")
+    python, ready = home / "bin" / "python", home / ".ready"
+    if not ready.exists():
+        subprocess.run([sys.executable, "-m", "venv", "--clear", "--without-pip", home], check=True)
+        packages = sysconfig.get_path("purelib", vars={"base": str(home)})
+        link = f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n"
+        Path(packages, "beside.pth").write_text(link, encoding="utf-8")
+        install = [sys.executable, "-m", "pip", "--python", str(python), "install", "--only-binary", ":all:", *LANGGRAPH]
+        installed = subprocess.run(install, check=False, capture_output=True, text=True)
+        if installed.returncode:
+            pytest.skip(f"LangGraph can't be installed: {installed.stderr.strip().splitlines()[-1]}")
+        ready.touch()
+    return python
+
+
+def assert_played(pytester: pytest.Pytester, server: Loopback) -> None:
+    """Assert that the adapter has made the call of the case with the model, and has passed."""
     (trial,) = report_of(pytester.path)["trials"]
     assert "assistant" == trial["subject"]
     assert [1.0] * 3 == [score["value"] for score in trial["scores"]]
     assert 2 <= len(server.seen)
+
+
+@pytest.mark.parametrize("framework", BESIDE_OURS)
+def test_adapter_plays_a_conversation(
+    framework: str, adapted: Callable[[str], pytest.Pytester], providers: Providers
+) -> None:
+    server, pytester = providers(), adapted(framework)
+
+    pytester.runpytest("-n", "1", "--crmeval-agent", "adapter:assistant").assert_outcomes(passed=1)
+
+    assert_played(pytester, server)
+
+
+def test_langgraph_adapter_plays_a_conversation_in_its_own_environment(
+    adapted: Callable[[str], pytest.Pytester], providers: Providers, python_with_langgraph: Path
+) -> None:
+    server, pytester = providers(), adapted("LangGraph")
+
+    pytester.run(python_with_langgraph, "-m", "pytest", "--crmeval-agent", "adapter:assistant").assert_outcomes(
+        passed=1
+    )
+
+    assert_played(pytester, server)
