@@ -53,7 +53,8 @@ def python_with_langgraph() -> Path:
         packages = sysconfig.get_path("purelib", vars={"base": str(home)})
         link = f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n"
         Path(packages, "beside.pth").write_text(link, encoding="utf-8")
-        install = [sys.executable, "-m", "pip", "--python", str(python), "install", "--only-binary", ":all:", *LANGGRAPH]
+        pip = [sys.executable, "-m", "pip", "--python", str(python)]
+        install = [*pip, "install", "--only-binary", ":all:", *LANGGRAPH]
         installed = subprocess.run(install, check=False, capture_output=True, text=True)
         if installed.returncode:
             pytest.skip(f"LangGraph can't be installed: {installed.stderr.strip().splitlines()[-1]}")
