@@ -18,7 +18,7 @@ This page is generated: `.venv/bin/python docs/model_specs.py > docs/reference/m
 """
 CARRIED = {
     "Chat Completions": "`reasoning_content`, `reasoning_details`, signatures of calls",
-    "Responses": "reasoning items with encrypted content",
+    "Responses": "reasoning items with encrypted content, phases of messages",
     "Messages": "signed and redacted thinking blocks",
 }
 """What is sent back with later requests, if the server has returned it."""

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 from tests.providers.answers import Status
@@ -60,6 +60,9 @@ def _responses(_: Mapping[str, str], body: Body) -> Iterator[str]:
     yield from (f"No tool output found for function call {call}." for call in calls if call not in outputs)
     yield from (f"No tool call found for function call output {call}." for call in outputs if call not in calls)
     yield from (f"Duplicate call_id {call}." for call in calls if calls.count(call) > 1)
+    for item, following in pairwise([*items, {}]):
+        if item.get("type") == "reasoning" and following.get("type") in {None, "function_call_output"}:
+            yield f"Item {item.get('id')} of type 'reasoning' was provided without its required following item."
 
 
 def _messages(headers: Mapping[str, str], body: Body) -> Iterator[str]:
@@ -87,6 +90,8 @@ def _dialogue(messages: list[Body]) -> Iterator[str]:
         if not blocks:
             yield "messages: all messages must have non-empty content"
         yield from (why for block in blocks for why in _block(block))
+        if blocks and blocks[-1]["type"] in {"thinking", "redacted_thinking"}:
+            yield "The final block in an assistant message cannot be `thinking`."
         answered = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
         if sorted(asked) != sorted(answered):
             yield f"`tool_use` ids {asked} and `tool_result` blocks {answered} do not match"

@@ -1,5 +1,8 @@
 """Models that think: their thoughts are carried between steps and turns as each API wants it, and counted."""
 
+import json
+from typing import Any
+
 import pytest
 
 from pytest_crmeval.domain.messages import Message, Reply, ToolResult, agent_says, crm_says, user_says
@@ -10,7 +13,7 @@ from pytest_crmeval.models.specs import ModelSpec
 from pytest_crmeval.models.usage_meter import UsageMeter, opened
 from pytest_crmeval.ports.chat_model import Cause, ModelError, Prompt
 from tests.providers import thinking
-from tests.providers.answers import Answer, Say, Status
+from tests.providers.answers import Answer, Malformed, Say, Status
 from tests.providers.contract import KEY, TOOLS
 from tests.providers.delivery import Seen
 from tests.providers.loopback import Brain, Loopback
@@ -58,6 +61,42 @@ def test_thoughts_are_carried_between_steps_and_turns(api: str) -> None:
     assert ["Hm."] * 4 == [reply.thoughts for reply in replies]
     assert meter.bill is not None
     assert (200, 160) == (meter.bill.usage.output, meter.bill.usage.reasoning)
+
+
+ONLY_THOUGHTS: dict[str, dict[str, Any]] = {
+    "messages": {
+        "content": [{"type": "thinking", "thinking": "Hm.", "signature": "abc"}, {"type": "text", "text": "\n\n"}],
+        "stop_reason": "end_turn",
+    },
+    "responses": {
+        "status": "incomplete",
+        "output": [{"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "abc"}],
+    },
+    "chat": {"choices": [{"message": {"content": "", "reasoning_content": "Hm."}, "finish_reason": "length"}]},
+}
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_answer_of_thoughts_only_does_not_spoil_the_next_turn(api: str) -> None:
+    """Servers refuse thoughts that nothing follows, and blank texts."""
+    with Loopback([Malformed(json.dumps(ONLY_THOUGHTS[api]).encode()), Say("Hi")]) as server, opened(UsageMeter()):
+        model = model_at(server, APIS[api][0])
+        first = model.complete(Prompt(system="", messages=[user_says("Hello")])).reply
+        dialogue = [user_says("Hello"), agent_says(Reply(text=first.text)), user_says("Well?")]
+        assert "Hi" == model.complete(Prompt(system="", messages=dialogue)).reply.text
+
+
+def test_phase_of_a_message_is_sent_back() -> None:
+    """Also without thoughts: OpenAI's newer models want to know what was only a comment."""
+    part = {"type": "output_text", "text": "One moment.", "annotations": []}
+    said = {"type": "message", "id": "msg_1", "role": "assistant", "content": [part], "phase": "commentary"}
+    record = json.dumps({"status": "completed", "output": [said]}).encode()
+    with Loopback([Malformed(record), Say("Hi")]) as server, opened(UsageMeter()):
+        model = model_at(server, "openai:gpt-6-luna?api=responses&effort=none")
+        first = model.complete(Prompt(system="", messages=[user_says("Hello")])).reply
+        model.complete(Prompt(system="", messages=[user_says("Hello"), agent_says(first), user_says("Well?")]))
+
+    assert said == server.seen[1].body["input"][1]
 
 
 @pytest.mark.parametrize(("api", "refused"), [("messages", 0), ("responses", 1)])

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message, Reply, Tool
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.models.backend import Backend, ToolsCache
@@ -92,12 +93,21 @@ class Messages:
         thoughts = [thoughts_text(block) for block in found.content if block["type"] == "thinking"]
         reply = Reply(text=text, calls=tuple(calls), thoughts="\n\n".join(filter(None, thoughts)))
         ending: StopReason = "length" if found.stop_reason == "max_tokens" else "calls" if reply.calls else "said"
-        signed = any(block["type"] in _THOUGHTS for block in found.content)
-        return Completion(reply=reply, usage=_usage(answer), ending=ending, carried=found.content if signed else None)
+        return Completion(reply=reply, usage=_usage(answer), ending=ending, carried=_carried(found.content))
 
     def usage(self, answer: object) -> Usage | None:
         """Return the usage that the server reports; None if it reports none."""
         return _usage(answer) if is_counted(answer) else None
+
+
+def _carried(content: Sequence[Mapping[str, Any]]) -> Json:
+    """Return the blocks that the server wants back; None if it wants none, or would refuse them.
+
+    It refuses blank texts, and thoughts that nothing follows.
+    """
+    blocks = [dict(block) for block in content if block["type"] != "text" or block["text"].strip()]
+    signed = any(block["type"] in _THOUGHTS for block in blocks)
+    return blocks if signed and blocks[-1]["type"] not in _THOUGHTS else None
 
 
 def _blocks(place: int, message: Message, carried: Mapping[int, Any]) -> list[dict[str, Any]]:

@@ -81,11 +81,7 @@ class Responses:
         ending: StopReason = "refusal" if refused else "calls" if calls else "said"
         if found.status == "incomplete":
             ending = "length"
-        # An item that has no content is only known to the server if it stores responses.
-        complete = all(item.get("encrypted_content") or item.get("content") for item in reasoning)
-        complete &= all(item.get("call_id") for item in found.output if item["type"] == "function_call")
-        carried = found.output if reasoning and complete else None
-        return Completion(reply=reply, usage=_usage(answer), ending=ending, carried=carried)
+        return Completion(reply=reply, usage=_usage(answer), ending=ending, carried=_carried(found.output))
 
     def usage(self, answer: object) -> Usage | None:
         """Return the usage that the server reports; None if it reports none."""
@@ -114,6 +110,17 @@ class Responses:
         ]
         said = [{"role": "assistant", "content": message.text}] if message.text or not calls else []
         return [*said, *calls]
+
+
+def _carried(output: list[dict[str, Any]]) -> Json:
+    """Return the output that the server wants back: with reasoning, or labelled as comment or answer; else None."""
+    reasoning = [item for item in output if item["type"] == "reasoning"]
+    # An item that has no content is only known to the server if it stores responses.
+    known = all(item.get("encrypted_content") or item.get("content") for item in reasoning)
+    named = all(item.get("call_id") for item in output if item["type"] == "function_call")
+    followed = not reasoning or output[-1] is not reasoning[-1]  # the server refuses reasoning that nothing follows
+    wanted = reasoning or any(item.get("phase") for item in output)
+    return output if wanted and known and named and followed else None
 
 
 def _tools(tools: Sequence[Tool]) -> list[dict[str, Any]]:
