@@ -54,4 +54,4 @@ class Absent:
     def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
         """Refuse."""
         del messages, tools
-        raise RuntimeError(f"{self.name} is a checkpoint: it is evaluated by its solution files, not by asking it")
+        raise RuntimeError(f"{self.name} is a checkpoint: it is evaluated by its solution files, and can't be called")

@@ -28,7 +28,7 @@ COMMANDS = {
     "describe": ("pytest_crmeval.cli.describe", "summarise files of conversations"),
     "generate": ("pytest_crmeval.cli.generate", "write conversations"),
     "serve-crm": ("pytest_crmeval.cli.serve_crm", "serve the CRM of a conversation over MCP"),
-    "models": ("pytest_crmeval.cli.models", "list the models that can be named"),
+    "models": ("pytest_crmeval.cli.models", "list the known models"),
     "sandbox": ("pytest_crmeval.cli.sandbox", "show and test the isolation of programs"),
     "calibrate": ("pytest_crmeval.cli.calibrate", "check the scorers with agents whose verdict is known"),
 }

@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     alike, allowed = found.likeness.most, options.max_alike
     if allowed is None or alike <= allowed:
         return 0
-    sys.stderr.write(f"crmeval: {alike} conversations are alike, and --max-alike is {allowed}\n")
+    sys.stderr.write(f"crmeval: {alike} conversations are alike, but --max-alike allows {allowed}\n")
     return 1
 
 

@@ -77,7 +77,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=int,
         metavar="N",
         help="generated tests per problem; 0 for none, -1 for all (default: all; then a problem whose "
-        "generated tests are not given is unsupported)",
+        "generated tests are missing is unsupported)",
     )
     what.add_argument("--checkpoints", metavar="PATTERN", help="only these, for example 'checkpoint-{49,98}'")
     where = parser.add_argument_group("where and how")
@@ -155,7 +155,7 @@ def _plan(files: Sequence[SolutionRef], workers: int, reports: Path) -> Iterator
     total = sum(counts.values())
     usual = UsageHistory(history(reports)).seconds_per_solution() if reports.is_dir() else None
     seconds = total * (usual or SECONDS_PER_SOLUTION) / workers
-    basis = "measured in earlier runs" if usual else f"guessed: {SECONDS_PER_SOLUTION:g} s for a solution"
+    basis = "measured in earlier runs" if usual else f"a guess of {SECONDS_PER_SOLUTION:g} s per solution"
     yield f"results:   {reports}"
     count = f"{total:,} solution{'s' * (total != 1)}, {workers} worker{'s' * (workers != 1)}"
     yield f"estimate:  {_duration(seconds)} for {count} ({basis})"

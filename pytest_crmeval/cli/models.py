@@ -9,7 +9,7 @@ from pytest_crmeval.cli.terminal import UsageError
 from pytest_crmeval.report.tables import aligned
 
 HELP = """\
-List the models that can be named as agents or judges: the environment variable with their key, their price in US
+List the models that can be used as agents or judges: the environment variable with their key, their price in US
 dollars per million tokens (input/cached/output), their context in tokens, when they are retired and what replaces
 them. The facts come from the installed SDKs and the price list of genai-prices; no model is called.
 
@@ -18,7 +18,7 @@ them. The facts come from the installed SDKs and the price list of genai-prices;
     crmeval models --retired gpt-4
     crmeval models groq             # those of another provider, from the price list
 
-Models that are not listed can be named as well: anthropic:MODEL, openai:MODEL?base_url=ADDRESS.
+Models that are not listed can be used as well: anthropic:MODEL, openai:MODEL?base_url=ADDRESS.
 
 Exit status: 0, or 2 if no model matches.
 """

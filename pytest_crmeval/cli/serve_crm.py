@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # the CRM is loaded only when it is served
 
 HELP = """\
 Serve the CRM of one conversation over MCP (streamable HTTP, on loopback), to try an agent or an MCP client by hand.
-Each call is shown. Ctrl-C ends it; nothing that was changed is kept.
+Each call is shown. Ctrl-C ends it and discards all changes.
 
     crmeval serve-crm evals/data/crm.jsonl deal-simple-0323
     crmeval serve-crm evals/data/crm.jsonl deal-simple-0323 --port 8000

@@ -23,7 +23,7 @@ Show the progress of a run: a background run, or a pytest run in another termina
     crmeval status nightly --json                   # for scripts
 
 Exit status: 0; 2 if there is no such run. With --watch: 0 if the run succeeded, 1 if it failed, was stopped or was
-lost, and 130 after Ctrl-C, which ends only the watching: the run continues.
+lost, and 130 after Ctrl-C, which stops watching, not the run.
 """
 LEAST = 0.1
 

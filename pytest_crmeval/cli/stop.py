@@ -100,7 +100,9 @@ def _controller(folder: Path) -> Iterator[_Send]:
     """Yield how to signal the process that verifiably runs the run."""
     holder = holder_of(folder)
     if holder is None or not holder.is_here:
-        raise UsageError(f"the run {folder.name!r} is run by {holder or 'an unknown process'}; stop it there")
+        raise UsageError(
+            f"run {folder.name!r} can't be stopped from here: it is running as {holder or 'an unknown process'}"
+        )
     try:
         file = os.pidfd_open(holder.pid) if hasattr(os, "pidfd_open") else None
     except OSError:  # it has just ended, or the kernel is too old

@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"--run {run!r}: {problem}")
     arguments = list(_arguments(options))
     if plays_nothing := _COLLECTING & {*arguments}:
-        raise UsageError(f"{min(plays_nothing)} plays nothing; give it to pytest instead of crmeval submit")
+        raise UsageError(f"{min(plays_nothing)} plays nothing; pass it to pytest, not to crmeval submit")
     _check_secrets(arguments)
     command = [sys.executable, "-m", "pytest", *arguments]
     command += [f"--crmeval-set=reports={reports.absolute()}", f"--crmeval-run={run}"]

@@ -47,7 +47,7 @@ def announcement(  # noqa: PLR0913 (a line each)
         yield f"crmeval cases:  {options.selection}"
     yield f"crmeval server: {server}"
     if ahead:
-        yield f"crmeval ahead:  {ahead}"
+        yield f"crmeval queue:  {ahead}"
     named = [
         model for name in (*options.agents, options.judge, options.user) for model in models_in(options.spec(name))
     ]

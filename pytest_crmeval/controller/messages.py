@@ -102,7 +102,7 @@ class MessageHandler:
         for trial in [trial for trial, holder in self._trials.items() if holder == worker]:
             self.end_trial(trial)
         for key in self.queue.gone(worker):
-            self.lose(key, worker, f"worker {worker!r} crashed while playing it, as another worker did before")
+            self.lose(key, worker, f"worker {worker!r} crashed while playing it, and so did another worker before")
 
     def idle(self) -> "Future[None]":
         """Return what is done when no case is being played."""
@@ -150,7 +150,7 @@ class MessageHandler:
     def dropped(self, key: str, worker: str) -> None:
         """Take a case back; one that only slots may play is errored."""
         if self.queue.drop(key):
-            self.lose(key, worker, "it was not played to the end")
+            self.lose(key, worker, "it was interrupted")
 
     def lose(self, key: str, worker: str, reason: str) -> None:
         """Record a case as errored."""

@@ -127,7 +127,7 @@ class RunServer:
         databases = RunDatabases(self._starting.result(), options_of(self._config).run)
         self._alive = databases.open()
         if not databases.address.embedded:
-            self._description = f"PostgreSQL at {self._alive.info.host}:{self._alive.info.port} (given)"
+            self._description = f"PostgreSQL at {self._alive.info.host}:{self._alive.info.port} (external)"
         return databases
 
 

@@ -25,7 +25,7 @@ def inconsistencies(case: Conversation, reference: Reference) -> Iterator[str]:
         refused = [not turn.expectation.succeeds for turn in case.turns[start : segment.last_turn]]
         if segment.succeeds is any(refused):
             says, does = ("success", "a refusal") if segment.succeeds else ("failure", "no refusal")
-            yield f"segment {number}: expected_outcome is {says}, and its turns expect {does}"
+            yield f"segment {number}: expected_outcome is {says}, but its turns expect {does}"
         start = segment.last_turn
     if case.expected_state:
         evidence = Evidence(transcript=reference.transcript, after=reference.after, reference=reference)

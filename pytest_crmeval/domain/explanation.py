@@ -35,7 +35,7 @@ class Fault:
     @property
     def difference(self) -> tuple[str, str, str] | None:
         """The place, the expected and the actual value; None if the line does not name them."""
-        if " missing: " in self.text or " too many: " in self.text:
+        if " missing: " in self.text or " unexpected: " in self.text:
             return None
         found = _DIFFERENCE.fullmatch(self.text)
         return (found["where"], found["expected"], found["actual"]) if found else None

@@ -37,7 +37,7 @@ def assigned_shard(environment: Mapping[str, str]) -> Shard:
     position = _slurm_position(environment) if found[0] == SLURM_ID else _number(found[0], environment) - first
     count = _number(total, environment)
     if not 0 <= position < count:
-        raise ValueError(f"{found[0]}={environment[found[0]]} is not one of {total}={count}")
+        raise ValueError(f"{found[0]}={environment[found[0]]} is out of range: {total}={count}")
     return Shard.parse(f"{position + 1}/{count}")
 
 
@@ -54,7 +54,7 @@ def _slurm_position(environment: Mapping[str, str]) -> int:
 def _number(name: str, environment: Mapping[str, str]) -> int:
     text = environment.get(name)
     if not text:
-        raise ValueError(f"{name}, which is needed as well, is not set")
+        raise ValueError(f"{name} must be set as well")
     if not text.isdecimal():
         raise ValueError(f"{name}={text} is not a number")
     return int(text)

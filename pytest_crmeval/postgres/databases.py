@@ -199,7 +199,9 @@ class RunDatabases:
                     if _prefix(name) == self.prefix:
                         _drop(name, connection)
         except psycopg.Error as error:
-            sys.stderr.write(f"crmeval: databases {self.prefix}* are left for the next run: {self._reason(error)}\n")
+            sys.stderr.write(
+                f"crmeval: could not drop the databases {self.prefix}*, so the next run will: {self._reason(error)}\n"
+            )
 
     def reopened(self, alive: Connection) -> Connection:
         """Return the connection that marks this run as alive, or a new one if it was lost."""

@@ -158,7 +158,7 @@ class EmbeddedServer:
         except OSError as error:
             self._lock.close()
             keeper.clear_away(self._home)
-            raise ServerUnavailable(f"the keeper of the embedded PostgreSQL can't be started: {error}") from error
+            raise ServerUnavailable(f"the supervisor of the embedded PostgreSQL can't be started: {error}") from error
 
     @property
     def conninfo(self) -> str:
@@ -168,7 +168,7 @@ class EmbeddedServer:
     def wait(self) -> None:
         """Return when the server is ready."""
         assert self._keeper.stdout is not None  # noqa: S101 (a pipe was asked for)
-        answer = json.loads(self._keeper.stdout.readline() or '{"failed": "its keeper ended"}')
+        answer = json.loads(self._keeper.stdout.readline() or '{"failed": "its supervisor process ended"}')
         if "failed" in answer:
             self.stop()
             raise ServerUnavailable(f"the embedded PostgreSQL did not start: {answer['failed']}")

@@ -156,7 +156,7 @@ def finding_of(style: CheckerStyle, execution: Execution) -> CheckerFinding:
     if execution.ending is Termination.SIGNALLED:
         return _trouble(f"it crashed{_exit(execution)}")
     if execution.ending is not Termination.EXITED:
-        return _trouble(f"it was ended by its limit of {execution.ending}")
+        return _trouble(f"it exceeded its {execution.ending} limit")
     if style is CheckerStyle.STDOUT:
         return _printed(execution)
     if style is CheckerStyle.TESTLIB:
@@ -171,14 +171,14 @@ def _printed(execution: Execution) -> CheckerFinding:
     if len(marks) != 1:
         text = cut_bytes(execution.stdout.strip(), LONGEST_REASON - 1)
         printed = repr(text) if text else "nothing"
-        return _trouble(f"it prints {printed}, where 1 or 0 is expected{_exit(execution)}")
+        return _trouble(f"it printed {printed} instead of 1 or 0{_exit(execution)}")
     (mark,) = marks
     if execution.exit_code != 0 and (mark in _ALL or _CRASHED in execution.stderr):
-        return _trouble(f"it prints {mark:g}, but fails{_exit(execution)}")
+        return _trouble(f"it printed {mark:g}, but failed{_exit(execution)}")
     if mark in _ALL:
         return CheckerFinding(opinion=CheckerOpinion.ACCEPTED)
     explained = " ".join(line for line in lines if _mark(line) is None)
-    partly = f"it gives {mark:g}" if mark else "it prints 0"
+    partly = f"it printed {mark:g}"
     return CheckerFinding(
         opinion=CheckerOpinion.REJECTED, reason=_cut(f"{partly}: {explained}" if explained else partly)
     )

@@ -50,7 +50,7 @@ def test_agent_with_a_playbook_learns_from_its_training_cases(
 
     result.stdout.fnmatch_lines(
         [
-            "crmeval ahead: *a learning agent plays 8 in order, then 4 with what it has learned",
+            "crmeval queue: *a learning agent plays 8 in order, then 4 with what it has learned",
             "learning of atlas*: 0.500 (2/4, * in 1-4, then 1.000 (4/4, * in 5-8; reviews: approved 6, corrected 2; *",
             "held out: 1.000 (4/4, * with the frozen playbook, 0.000 (0/4, * without (openai:small*); 4 passed only *",
         ]

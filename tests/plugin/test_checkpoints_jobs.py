@@ -164,5 +164,5 @@ def test_a_file_and_conversations_in_flight_do_not_starve_each_other(
     result = pytester.runpytest(*NO_XDIST, "--crmeval-agent", "openai:m", "--crmeval-inflight", "2")
 
     result.assert_outcomes(passed=21)
-    result.stdout.fnmatch_lines(["crmeval ahead:  2 conversations in flight per worker"])
+    result.stdout.fnmatch_lines(["crmeval queue:  2 conversations in flight per worker"])
     assert {"checkpoint-49": 1, "openai:m": 20} == {name: each["passed"] for name, each in summaries(pytester).items()}

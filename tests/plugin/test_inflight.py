@@ -71,7 +71,7 @@ def test_eight_conversations_are_in_flight_by_default(project: Project, provider
     result = project(many(8)).runpytest(*M, "-p", "no:xdist")
 
     result.assert_outcomes(passed=8)
-    result.stdout.fnmatch_lines(["crmeval ahead:  8 conversations in flight per worker"])
+    result.stdout.fnmatch_lines(["crmeval queue:  8 conversations in flight per worker"])
 
 
 def test_every_case_is_asked_once(project: Project, providers: Providers) -> None:
@@ -105,7 +105,7 @@ def test_dist_each_plays_nothing_ahead(project: Project, providers: Providers) -
 
     result.assert_outcomes(passed=6)
     assert 12 == len(server.seen)
-    result.stdout.fnmatch_lines(["crmeval ahead:  3 cases one at a time (every worker plays every case)"])
+    result.stdout.fnmatch_lines(["crmeval queue:  3 cases one at a time (every worker plays every case)"])
 
 
 def test_one_in_flight_begins_no_case_before_the_last_is_reported(project: Project, providers: Providers) -> None:
@@ -115,7 +115,7 @@ def test_one_in_flight_begins_no_case_before_the_last_is_reported(project: Proje
 
     result.assert_outcomes(passed=5)
     assert [name for number in range(5) for name in [f"c{number:02d}"] * 2] == asked(server)
-    result.stdout.no_fnmatch_line("crmeval ahead:*")
+    result.stdout.no_fnmatch_line("crmeval queue:*")
 
 
 def test_an_agent_without_a_model_plays_one_case_at_a_time(project: Project) -> None:
@@ -125,9 +125,9 @@ def test_an_agent_without_a_model_plays_one_case_at_a_time(project: Project) -> 
     plain = pytester.runpytest("--crmeval-agent", "oracle", "--crmeval-agent", "bots:Half")
     many_at_once = pytester.runpytest("--crmeval-agent", "oracle", "--crmeval-inflight", "4")
 
-    plain.stdout.no_fnmatch_line("crmeval ahead:*")
+    plain.stdout.no_fnmatch_line("crmeval queue:*")
     many_at_once.assert_outcomes(passed=6)
-    many_at_once.stdout.fnmatch_lines(["crmeval ahead:  4 conversations in flight per worker"])
+    many_at_once.stdout.fnmatch_lines(["crmeval queue:  4 conversations in flight per worker"])
 
 
 @pytest.mark.parametrize("given", ["0", "-1", "257"])
@@ -147,8 +147,8 @@ def test_number_in_flight_is_a_setting_that_the_command_line_overrides(project: 
     by_project = pytester.runpytest(*M)
     by_hand = pytester.runpytest(*M, "--crmeval-inflight", "2")
 
-    by_project.stdout.fnmatch_lines(["crmeval ahead:  3 conversations*"])
-    by_hand.stdout.fnmatch_lines(["crmeval ahead:  2 conversations*"])
+    by_project.stdout.fnmatch_lines(["crmeval queue:  3 conversations*"])
+    by_hand.stdout.fnmatch_lines(["crmeval queue:  2 conversations*"])
 
 
 def test_items_are_reported_in_their_order(project: Project, providers: Providers) -> None:
@@ -220,7 +220,7 @@ def test_a_fixture_of_the_users_own_is_not_bypassed(project: Project, providers:
     result.assert_outcomes(passed=3)
     assert ["c00", "c00", "c01", "c01", "c02", "c02"] == asked(server)
     result.stdout.fnmatch_lines(
-        [f"crmeval ahead:  3 cases one at a time (the fixture '{fixture}' of {Path('conftest.py')})"]
+        [f"crmeval queue:  3 cases one at a time (the fixture '{fixture}' of {Path('conftest.py')})"]
     )
 
 
@@ -253,7 +253,7 @@ def test_a_test_that_does_something_before_it_evaluates_plays_itself(
 
     result.assert_outcomes(passed=2)
     assert ["c00", "c00", "c01", "c01"] == asked(server)
-    result.stdout.fnmatch_lines([f"crmeval ahead:  2 cases one at a time ({why})"])
+    result.stdout.fnmatch_lines([f"crmeval queue:  2 cases one at a time ({why})"])
 
 
 REPLACING = """
@@ -331,7 +331,7 @@ def test_a_learning_agent_is_never_played_ahead(project: Project) -> None:
 
     order = json.loads(Path(pytester.path, "order.json").read_text())
     assert [f"Add c{number:02d} Ltd, ada@ada.example, active." for number in range(6)] == order
-    result.stdout.fnmatch_lines(["crmeval ahead:  6 cases one at a time (the agent learns, in order)"])
+    result.stdout.fnmatch_lines(["crmeval queue:  6 cases one at a time (the agent learns, in order)"])
 
 
 @WAYS
@@ -490,7 +490,7 @@ def test_the_same_test_in_another_class_has_other_fixtures(project: Project, pro
 
     assert {"openai:m", "half"} == {trial["subject"] for trial in report_of(pytester.path)["trials"]}
     assert 4 == len(server.seen)
-    result.stdout.fnmatch_lines(["crmeval ahead:  8 *; 2 cases one at a time (the fixture 'agent' of test_crm.py)"])
+    result.stdout.fnmatch_lines(["crmeval queue:  8 *; 2 cases one at a time (the fixture 'agent' of test_crm.py)"])
 
 
 @pytest.mark.parametrize(
@@ -511,7 +511,7 @@ def test_what_a_conftest_brings_along_is_the_users_own(
 
     result = pytester.runpytest(*M, "-p", "no:xdist")
 
-    result.stdout.fnmatch_lines([f"crmeval ahead:  2 cases one at a time ({why})"])
+    result.stdout.fnmatch_lines([f"crmeval queue:  2 cases one at a time ({why})"])
 
 
 def test_nothing_is_played_ahead_where_pytest_hides_the_fixtures_of_a_test(
@@ -530,4 +530,4 @@ def test_nothing_is_played_ahead_where_pytest_hides_the_fixtures_of_a_test(
     result = pytester.runpytest(*M, "-p", "no:xdist")
 
     result.assert_outcomes(passed=2)
-    result.stdout.fnmatch_lines(["crmeval ahead:  2 cases one at a time (this version of pytest does not show *)"])
+    result.stdout.fnmatch_lines(["crmeval queue:  2 cases one at a time (this version of pytest does not show *)"])

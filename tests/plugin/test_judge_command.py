@@ -51,7 +51,7 @@ def test_checkpoints_are_found_judged_and_shown_as_a_curve(folder: Path, pyteste
             "checkpoint     step  files  solutions",
             "global_step9      9      1          1",
             "checkpoint_10    10      1          2",
-            "estimate:  about 3 s for 3 solutions, 1 worker (guessed: 1 s for a solution)",
+            "estimate:  about 3 s for 3 solutions, 1 worker (a guess of 1 s per solution)",
             "*2 passed*",
             "checkpoint     step  pass@1",
             "global_step9      9   0.000",

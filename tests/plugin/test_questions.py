@@ -523,7 +523,7 @@ def test_many_questions_are_in_flight_and_report_in_order(asking: Made, provider
     result = pytester.runpytest(*M, *xdist, "-v", "--crmeval-inflight", "4" if "-n" in xdist else "8")
 
     result.assert_outcomes(passed=16)
-    result.stdout.fnmatch_lines(["crmeval ahead:  ? questions in flight per worker"])
+    result.stdout.fnmatch_lines(["crmeval queue:  ? questions in flight per worker"])
     order = re.findall(r"test_question\[\S+-(q\d\d)\] PASSED|PASSED \S+-(q\d\d)\]", result.stdout.str())
     names = [one or other for one, other in order]
     assert 16 == len(set(names))
@@ -545,7 +545,7 @@ def test_conversations_and_questions_are_in_flight_together(
     result = pytester.runpytest(*M, *NO_XDIST, "--crmeval-inflight", "8")
 
     result.assert_outcomes(passed=8)
-    result.stdout.fnmatch_lines(["crmeval ahead:  8 conversations and questions in flight per worker"])
+    result.stdout.fnmatch_lines(["crmeval queue:  8 conversations and questions in flight per worker"])
     assert {"crm": 4, "q": 4} == {each["suite"]: each["passed"] for each in report_of(pytester.path)["results"]}
 
 

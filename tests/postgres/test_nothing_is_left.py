@@ -218,7 +218,7 @@ def test_nothing_is_left_after_the_keeper_was_killed_during_startup(tmp_path: Pa
         os.kill(int(pid), signal.SIGKILL)
         _, said = owner.communicate()
 
-    assert "the embedded PostgreSQL did not start: its keeper ended" in said
+    assert "the embedded PostgreSQL did not start: its supervisor process ended" in said
     assert not home.exists()
     assert not mentions(home)
     eventually(lambda: not left_in_memory() - before, "no shared memory is left")

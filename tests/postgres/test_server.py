@@ -138,7 +138,7 @@ def test_the_options_of_pytest_postgresql_give_a_server(project: Project, server
     ).assert_outcomes(passed=3)
 
     assert (
-        f"PostgreSQL at {parts['host']}:{parts['port']} (given)"
+        f"PostgreSQL at {parts['host']}:{parts['port']} (external)"
         == report_of(pytester.path)["run"]["parts"][0]["server"]
     )
 
@@ -150,7 +150,7 @@ def test_ini_setting_of_pytest_postgresql_selects_the_server(project: Project, s
 
     pytester.runpytest("-p", "no:xdist").assert_outcomes(passed=3)
 
-    assert f"PostgreSQL at {host}:5432 (given)" == report_of(pytester.path)["run"]["parts"][0]["server"]
+    assert f"PostgreSQL at {host}:5432 (external)" == report_of(pytester.path)["run"]["parts"][0]["server"]
 
 
 def test_an_executable_can_be_named(project: Project, tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ def decode(line: bytes, path: Path, number: int) -> ConversationRecord:
         raise DatasetError(f"{path}:{number}: this line is not JSON: {error}") from error
     ids = [turn.turn_id for turn in record.turns]
     if ids != list(range(1, len(ids) + 1)):
-        raise DatasetError(f"{path}:{number}: turns: turn_id must count 1, 2, 3 …, found {ids}")
+        raise DatasetError(f"{path}:{number}: turns: turn_id must be 1, 2, 3 … in order, found {ids}")
     if problem := next(filter(None, map(_contradiction, record.turns)), ""):
         raise DatasetError(f"{path}:{number}: turns: {problem}")
     ends = record.segment_boundaries

@@ -127,7 +127,7 @@ def _alike(found: Description, examples: int) -> Iterator[str]:
     yield from _aligned([("alike", "groups", "conversations"), *groups])
     if likeness.most > 1:
         more = [f"... and {likeness.most - examples} more"] if likeness.most > examples else []
-        yield from _wrapped("the most: ", [*likeness.largest[:examples], *more])
+        yield from _wrapped("largest group: ", [*likeness.largest[:examples], *more])
 
 
 def _aligned(rows: Sequence[Row], *, indent: str = "  ") -> Iterator[str]:

@@ -34,7 +34,7 @@ def crm_state(case: Conversation, evidence: Evidence) -> Score:
     tables = [table for table in KEYS if table not in stated and (reference.get(table) or after.get(table))]
     differences = [line for table in tables for line in _compare(table, expected, actual)]
     if not stated and not differences and _webs(reference, seeded) != _webs(after, seeded):
-        differences = ["new rows that say the same are referred to by others than expected"]
+        differences = ["identical new rows are referenced by the wrong rows"]
     outputs = evidence.transcript.outputs
     for table, rows in stated.items():
         differences += _held(table, [resolve(dict(row), outputs) for row in rows], after.get(table, ()))
@@ -52,7 +52,7 @@ def _held(table: str, expected: Sequence[Json], actual: Sequence[Row]) -> Iterat
             yield f"{table}: missing: {_said(dict(_items(row)))}"
     for at, row in enumerate(actual):
         if at not in holders:
-            yield f"{table}: too many: {_said(row)}"
+            yield f"{table}: unexpected: {_said(row)}"
 
 
 def _seated(place: int, fits: Mapping[int, Sequence[int]], holders: dict[int, int], tried: set[int]) -> bool:
@@ -152,7 +152,7 @@ def _compare(table: str, expected: _Reading, actual: _Reading) -> Iterator[str]:
     for row in sorted(want.keys() & have.keys()):
         yield from _columns(_where(table, row, want[row]), want[row], have[row])
     yield from _new(table, expected.new[table] - actual.new[table], "missing", expected)
-    yield from _new(table, actual.new[table] - expected.new[table], "too many", actual)
+    yield from _new(table, actual.new[table] - expected.new[table], "unexpected", actual)
 
 
 def _new(table: str, rows: Counter[str], what: str, reading: _Reading) -> Iterator[str]:

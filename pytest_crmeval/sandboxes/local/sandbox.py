@@ -22,8 +22,8 @@ from pytest_crmeval.sandboxes.local.runs import Runnable, opened
 from pytest_crmeval.sandboxes.local.toolchains import identity, python_is_too_old
 
 _NO_FILES = (
-    "{} can't be written by a program here: the local sandbox has no more than seccomp on this machine, and at that"
-    " level programs can't write files. Use a Piston server (--crmeval-sandbox http://localhost:2000)"
+    "programs can't write {} here: this machine supports only the level seccomp of the local sandbox, at which programs"
+    " can't write files. Use a Piston server (--crmeval-sandbox http://localhost:2000)"
 )
 _LEAST_MEMORY = 20 << 20
 """A process has about 9 MB before it becomes the program; no program could stay below a smaller limit."""

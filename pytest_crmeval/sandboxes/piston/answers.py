@@ -119,7 +119,7 @@ def ran(answer: Answer, version: str = "", token: str = "") -> Ran:
 def runtimes(answer: Answer) -> list[dict[str, Any]]:
     """Read the list of languages; TroubleError if it is none."""
     if answer.status != HTTPStatus.OK:
-        raise TroubleError(f"it is not a Piston server: /runtimes answers {answer.status}", sick=True)
+        raise TroubleError(f"it is not a Piston server: /runtimes answered {answer.status}", sick=True)
     try:
         rows = json.loads(answer.body)
     except ValueError as error:
@@ -155,8 +155,8 @@ def _mishap(status: int, text: str) -> TroubleError:
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         return TroubleError("it has too many requests (status 429)")
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return TroubleError(f"it answers {status} {_shown(text)}".rstrip())
-    return TroubleError(f"it answers {status}, which Piston servers don't send: {_shown(text)}", sick=True)
+        return TroubleError(f"it answered {status} {_shown(text)}".rstrip())
+    return TroubleError(f"it answered {status}, which Piston servers don't send: {_shown(text)}", sick=True)
 
 
 def _json(answer: Answer) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def _json(answer: Answer) -> dict[str, Any]:
         what = _shown(answer.body.decode("utf-8", "replace")) or "nothing"
         raise TroubleError(f"its answer is not JSON: {what}") from error
     if not isinstance(found, dict):
-        raise TroubleError(f"its answer is not one of a Piston server: {_shown(str(found))}")
+        raise TroubleError(f"its answer is not that of a Piston server: {_shown(str(found))}")
     return found
 
 

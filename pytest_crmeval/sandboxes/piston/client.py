@@ -167,7 +167,7 @@ class Client:
             check_compiler(ran)
             if only_waited(ran, granted) and not self._is_well(endpoint, request.named, granted["run_timeout"] / 2000):
                 waited = f"{granted['run_timeout'] / 1000:g} s"
-                raise TroubleError(f"it let programs wait: one had hardly any CPU time within {waited}")
+                raise TroubleError(f"it is overloaded: a program got hardly any CPU time within {waited}")
             return ran, terms
         raise TroubleError(f"it rejects limits that it has reported itself: {maxima}", sick=True)
 

@@ -110,7 +110,7 @@ class Problems:
         if self._generated is None:
             if not promised or draft.complete:
                 return (), "", WITHOUT_GENERATED if promised else ""
-            return (), f"its generated tests are not given: {HOW_TO_GIVE}", ""
+            return (), f"its generated tests are missing: {HOW_TO_GIVE}", ""
         there = self._generated.count(draft)
         if there < promised:
             return (), f"{there} of its {promised} generated tests are in {self._generated.folder}", ""

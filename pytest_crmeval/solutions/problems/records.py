@@ -117,7 +117,7 @@ def draft_of(line: bytes, number: int = 1, testlib: str = "", *, brief: bool = F
 
 def _ours(record: ProblemRecord, testlib: str) -> Draft:
     if not record.tests and not record.test_code and not record.interactive:
-        raise FieldError("tests: there is none; a problem needs at least one test")
+        raise FieldError("tests: a problem needs at least one test")
     if record.checker is not None and (record.entry_point or record.test_code):
         raise FieldError("checker: has no effect, because tests call a function")
     if record.checker is not None and record.tolerance is not None:
@@ -131,7 +131,7 @@ def _ours(record: ProblemRecord, testlib: str) -> Draft:
         program = Program(language=language[0], version=language[1], source=source)
         checker = Checker(style=CheckerStyle(given.style), program=program)
     elif given:
-        unsupported = unsupported or f"its checker (style {given.style}) is not given: add checker.source"
+        unsupported = unsupported or f"its checker (style {given.style}) has no source: add checker.source"
     function = None
     if record.entry_point or record.test_code:
         function = FunctionCall(entry_point=record.entry_point, prompt=record.prompt)

@@ -55,7 +55,7 @@ def test_too_many_similar_conversations_are_reported(cases: Cases, capsys: pytes
 
     out, err = capsys.readouterr()
     assert 2 == json.loads(out)["alike"]["most"]
-    assert "crmeval: 2 conversations are alike, and --max-alike is 1\n" == err
+    assert "crmeval: 2 conversations are alike, but --max-alike allows 1\n" == err
 
 
 def test_a_file_that_is_not_there_is_status_2(cases: Cases, capsys: pytest.CaptureFixture[str]) -> None:

@@ -201,7 +201,7 @@ def test_of_two_submits_with_one_name_one_wins(here: Path) -> None:
 def test_submit_refuses_to_collect_only(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert 2 == cli.main(["submit", "--run", "mine", "--", "--co"])
 
-    assert "--co plays nothing; give it to pytest instead of crmeval submit" in capsys.readouterr().err
+    assert "--co plays nothing; pass it to pytest, not to crmeval submit" in capsys.readouterr().err
     assert [] == list(here.rglob("job.json"))
 
 
@@ -306,7 +306,7 @@ def test_a_process_that_is_not_surely_the_run_is_not_signalled(
     lock.sign(replace(Holder.of(1), **changes))  # type: ignore[arg-type] # of one kind
 
     assert 2 == cli.main(["stop", "nightly"])
-    assert "crmeval: the run 'nightly' is run by process 1 on" in capsys.readouterr().err
+    assert "crmeval: run 'nightly' can't be stopped from here: it is running as process 1 on" in capsys.readouterr().err
     lock.close()
 
 

@@ -88,8 +88,8 @@ def test_segments_end_as_their_turns_do() -> None:
         return found(*turns, answers=answers, segments=parts)
 
     assert [] == segments("success", "failure")
-    assert ["segment 2: expected_outcome is success, and its turns expect a refusal"] == segments("success", "success")
-    assert ["segment 1: expected_outcome is failure, and its turns expect no refusal"] == segments("failure", "failure")
+    assert ["segment 2: expected_outcome is success, but its turns expect a refusal"] == segments("success", "success")
+    assert ["segment 1: expected_outcome is failure, but its turns expect no refusal"] == segments("failure", "failure")
 
 
 def test_an_expected_state_that_the_reference_calls_do_not_reach() -> None:

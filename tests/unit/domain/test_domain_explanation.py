@@ -77,7 +77,7 @@ MISSED = (
         "opportunities Vans (o-vans): was deleted\n"
         "opportunities Bikes (o-bikes): should have been deleted\n"
         "notes: missing: content='Call back.'\n"
-        "notes: 2 too many: content='Hello.'",
+        "notes: 2 unexpected: content='Hello.'",
     ),
     Score(name="calls", value=2 / 3, reason="turn 3: no call was answered; expected add_note(content='Call back.')"),
     Score(name="reply", value=1 / 3, reason="turn 2: it said nothing\nturn 3: the reply does not say 84000.5"),
@@ -120,7 +120,7 @@ def test_every_colour_ends_on_its_line() -> None:
         ("notes: missing: content='x'", "<green>notes: missing: content='x'</>"),
         ("notes: 3 missing: content='x'", "<green>notes: 3 missing: content='x'</>"),
         ("clients Acme (c-1): was deleted", "<green>clients Acme (c-1): was deleted</>"),
-        ("notes: too many: content='x'", "<red>notes: too many: content='x'</>"),
+        ("notes: unexpected: content='x'", "<red>notes: unexpected: content='x'</>"),
         ("clients c-1: should have been deleted", "<red>clients c-1: should have been deleted</>"),
         ("anything else", "<red>anything else</>"),
     ],

@@ -36,7 +36,7 @@ def test_score_without_a_reason_has_a_fault_with_value_and_threshold() -> None:
     [
         ("contacts Ada: name expected 'A', actual 'B'", ("contacts Ada: name", "'A'", "'B'")),
         ("clients: missing: note='expected 1, actual 2'", None),
-        ("clients: too many: note='x expected 1, actual 2'", None),
+        ("clients: unexpected: note='x expected 1, actual 2'", None),
         ("it said nothing", None),
     ],
 )
@@ -46,7 +46,7 @@ def test_difference_is_split_into_expected_and_actual(text: str, difference: tup
 
 
 @pytest.mark.parametrize(
-    ("text", "lacks"), [("clients: missing: name='A'", True), ("notes 1: was deleted", True), ("too many: x", False)]
+    ("text", "lacks"), [("clients: missing: name='A'", True), ("notes 1: was deleted", True), ("unexpected: x", False)]
 )
 def test_what_should_be_there_is_lacking(text: str, lacks: bool) -> None:  # noqa: FBT001 (a parameter)
     """Rows that are missing, and rows that were deleted."""

@@ -30,11 +30,11 @@ def test_full_marks_accept(stdout: str) -> None:
 @pytest.mark.parametrize(
     ("stdout", "reason"),
     [
-        ("0", "it prints 0"),
-        ("0\n", "it prints 0"),
-        ("0\nno path\nat all", "it prints 0: no path at all"),
-        ("0.2", "it gives 0.2"),
-        ("50", "it gives 50"),
+        ("0", "it printed 0"),
+        ("0\n", "it printed 0"),
+        ("0\nno path\nat all", "it printed 0: no path at all"),
+        ("0.2", "it printed 0.2"),
+        ("50", "it printed 50"),
     ],
 )
 def test_anything_less_rejects(stdout: str, reason: str) -> None:
@@ -52,7 +52,7 @@ def test_a_crash_is_trouble() -> None:
     """With the exception, for who has to mend the checker."""
     found = printed("", 1, "Traceback (most recent call last):\n  ...\nIndexError: list index out of range\n")
 
-    reason = "it prints nothing, where 1 or 0 is expected (exit code 1; IndexError: list index out of range)"
+    reason = "it printed nothing instead of 1 or 0 (exit code 1; IndexError: list index out of range)"
     assert CheckerFinding(opinion=CheckerOpinion.TROUBLE, reason=reason) == found
 
 
@@ -116,7 +116,7 @@ def test_zero_and_a_crash_is_trouble() -> None:
     run = Execution(ending=Termination.EXITED, exit_code=1, stdout=b"0\n", stderr=crashed)
 
     found = finding_of(CheckerStyle.STDOUT, run)
-    assert (CheckerOpinion.TROUBLE, "it prints 0, but fails (exit code 1; IndexError: list index out of range)") == (
+    assert (CheckerOpinion.TROUBLE, "it printed 0, but failed (exit code 1; IndexError: list index out of range)") == (
         found.opinion,
         found.reason,
     )

@@ -100,7 +100,7 @@ def test_a_problem_whose_validator_is_not_given_is_unsupported(tmp_path: Path) -
     """It is not compared instead, which would reject right answers."""
     problem = got(lines(tmp_path / "p.jsonl", ours(checker={"style": "kattis", "language": "cpp"})), "p")
 
-    assert "its checker (style kattis) is not given: add checker.source" == problem.unsupported
+    assert "its checker (style kattis) has no source: add checker.source" == problem.unsupported
 
 
 def test_open_r1_compares_words(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_a_table_that_is_none(tmp_path: Path) -> None:
     ("record", "message"),
     [
         (ours(tetss=[]), "p.jsonl:1: line: Object contains unknown field `tetss`"),
-        (ours(tests=[]), "p.jsonl:1: tests: there is none; a problem needs at least one test"),
+        (ours(tests=[]), "p.jsonl:1: tests: a problem needs at least one test"),
         (ours(time_limit=0), "p.jsonl:1: time_limit: Expected `float` > 0.0"),
         (ours(input_file="../x"), "p.jsonl:1: input_file: Expected `str` matching"),
         (ours(tolerance=1, checker={"style": "stdout", "source": "x"}), "p.jsonl:1: tolerance: has no effect"),
@@ -331,7 +331,7 @@ def test_a_problem_without_its_generated_tests_is_unsupported_unless_its_officia
 
     promised, complete = got(path, "852/A", everything), got(path, "1/A", everything)
 
-    assert (f"its generated tests are not given: {HOW_TO_GIVE}", "") == (promised.unsupported, promised.note)
+    assert (f"its generated tests are missing: {HOW_TO_GIVE}", "") == (promised.unsupported, promised.note)
     assert ("", WITHOUT_GENERATED) == (complete.unsupported, complete.note)
 
 

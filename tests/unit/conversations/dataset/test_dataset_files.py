@@ -92,15 +92,15 @@ BAD_LINES = [
         id="a row that is text",
     ),
     pytest.param(turned(turn_id="1"), "turns[0].turn_id: Expected `int`, got `str`", id="turn id is text"),
-    pytest.param(turned(turn_id=0), "turns: turn_id must count 1, 2, 3 …, found [0]", id="turn ids from 0"),
+    pytest.param(turned(turn_id=0), "turns: turn_id must be 1, 2, 3 … in order, found [0]", id="turn ids from 0"),
     pytest.param(
         case("one", turns=[*turned(turn_id=1)["turns"], *turned(turn_id=3)["turns"]]),
-        "turns: turn_id must count 1, 2, 3 …, found [1, 3]",
+        "turns: turn_id must be 1, 2, 3 … in order, found [1, 3]",
         id="turn ids with a gap",
     ),
     pytest.param(
         case("one", turns=[*turned(turn_id=2)["turns"], *turned(turn_id=1)["turns"]]),
-        "turns: turn_id must count 1, 2, 3 …, found [2, 1]",
+        "turns: turn_id must be 1, 2, 3 … in order, found [2, 1]",
         id="turn ids in disorder",
     ),
     pytest.param(turned(expect_success="no"), "turns[0].expect_success: Expected `bool`, got `str`", id="success"),

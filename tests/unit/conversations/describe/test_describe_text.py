@@ -57,7 +57,7 @@ def test_no_line_is_wider_than_a_terminal() -> None:
 
 
 @pytest.mark.parametrize(
-    ("examples", "shown"), [(2, "  the most: x0, x1, ... and 1 more"), (3, "  the most: x0, x1, x2")]
+    ("examples", "shown"), [(2, "  largest group: x0, x1, ... and 1 more"), (3, "  largest group: x0, x1, x2")]
 )
 def test_large_group_is_listed_in_part(examples: int, shown: str) -> None:
     assert shown == lines(*(case(f"x{n}") for n in range(3)), examples=examples)[-1]

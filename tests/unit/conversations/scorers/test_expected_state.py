@@ -51,7 +51,7 @@ def test_missing_row_is_reported_with_the_columns_of_the_case() -> None:
 
 def test_surplus_row_is_reported_with_all_columns() -> None:
     """The rows are those that there are, exactly."""
-    assert "clients: too many: client_id='c-bolt', name='Bolt', owner='Dana'" == told(
+    assert "clients: unexpected: client_id='c-bolt', name='Bolt', owner='Dana'" == told(
         {"Client": [{"name": "Ada"}]}, {"clients": [ADA, BOLT]}
     )
 
@@ -60,7 +60,7 @@ def test_a_row_that_is_there_twice_is_one_too_many() -> None:
     """One row of the case stands for one row of the CRM."""
     twice = [new("note_id", content="Call back."), new("note_id", content="Call back.")]
 
-    assert told({"Note": [{"content": "Call back."}]}, {"notes": twice}).startswith("notes: too many: ")
+    assert told({"Note": [{"content": "Call back."}]}, {"notes": twice}).startswith("notes: unexpected: ")
     assert "" == told({"Note": [{"content": "Call back."}, {"content": "Call back."}]}, {"notes": twice})
     assert "notes: missing: content='Call back.'" == told(
         {"Note": [{"content": "Call back."}, {"content": "Call back."}]}, {"notes": twice[:1]}
@@ -70,7 +70,7 @@ def test_a_row_that_is_there_twice_is_one_too_many() -> None:
 def test_an_entity_that_ends_empty_must_be_empty() -> None:
     """To have no rows is something to say, too."""
     assert "" == told({"Client": []}, {"clients": []}, before={"clients": [ACME]}, reference={"clients": [ACME]})
-    assert told({"Client": []}, {"clients": [ACME]}).startswith("clients: too many: ")
+    assert told({"Client": []}, {"clients": [ACME]}).startswith("clients: unexpected: ")
 
 
 def test_a_row_of_no_columns_is_any_row() -> None:
@@ -175,16 +175,16 @@ def test_what_the_case_leaves_out_is_as_the_reference_has_it() -> None:
     after: State = {"clients": [ADA], "notes": [new("note_id", content="Hm.")]}
 
     assert "" == told(held, after, reference={"notes": [new("note_id", content="Hm.")]})
-    assert "notes: too many: content='Hm.'" == told(held, after)
+    assert "notes: unexpected: content='Hm.'" == told(held, after)
 
 
 def test_all_differences_are_reported() -> None:
-    """First those to the reference, then those to the case; missing before too many."""
+    """First those to the reference, then those to the case; missing before unexpected."""
     held: State = {"Client": [{"name": "Bob"}]}
     after: State = {"clients": [{"client_id": "c", "name": "Ada"}], "notes": [new("note_id", content="Hm.")]}
 
     assert (
-        "notes: too many: content='Hm.'\nclients: missing: name='Bob'\nclients: too many: client_id='c', name='Ada'"
+        "notes: unexpected: content='Hm.'\nclients: missing: name='Bob'\nclients: unexpected: client_id='c', name='Ada'"
     ) == told(held, after)
 
 

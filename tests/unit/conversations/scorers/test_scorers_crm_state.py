@@ -76,7 +76,7 @@ def test_a_row_too_many_is_seen_in_every_table(table: str) -> None:
     """Also in tables that this case is not about."""
     row = new(KEYS[table], content="unasked")
 
-    assert f"{table}: too many: content='unasked'" == score({}, reference={}, after={table: [row]}).reason
+    assert f"{table}: unexpected: content='unasked'" == score({}, reference={}, after={table: [row]}).reason
 
 
 def test_a_row_written_twice_is_one_too_many() -> None:
@@ -86,7 +86,7 @@ def test_a_row_written_twice_is_one_too_many() -> None:
     twice = {"notes": [new("note_id", **row), new("note_id", **row)]}
 
     assert (
-        "notes: too many: content='Call back.', entity_id='c-acme'"
+        "notes: unexpected: content='Call back.', entity_id='c-acme'"
         == score({"clients": [ACME]}, reference={**once, "clients": [ACME]}, after={**twice, "clients": [ACME]}).reason
     )
 
@@ -96,7 +96,7 @@ def test_several_rows_that_say_the_same_are_counted() -> None:
     notes = {"notes": [new("note_id", content="Call back.") for _ in range(3)]}
 
     assert "notes: 3 missing: content='Call back.'" == score({}, reference=notes, after={}).reason
-    assert "notes: 3 too many: content='Call back.'" == score({}, reference={}, after=notes).reason
+    assert "notes: 3 unexpected: content='Call back.'" == score({}, reference={}, after=notes).reason
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_equal_new_rows_are_distinguished_by_rows_that_refer_to_them() -> None:
 
 
 def test_the_reason_is_a_readable_diff(snapshot: SnapshotAssertion) -> None:
-    """Everything at once: changed, deleted, missing, too many, in the order of the tables."""
+    """Everything at once: changed, deleted, missing, unexpected, in the order of the tables."""
     before = {"clients": [ACME, BOLT], "opportunities": [DEAL]}
     ada, bob = new("client_id", name="Ada"), new("client_id", name="Bob")
     reference: State = {

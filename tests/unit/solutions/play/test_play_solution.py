@@ -165,16 +165,16 @@ def test_limits() -> None:
     ("answer", "verdict", "reason"),
     [
         (exited("1"), "AC", ""),
-        (exited("0"), "WA", "test 1 (official): the checker: it prints 0"),
+        (exited("0"), "WA", "test 1 (official): the checker: it printed 0"),
         (
             exited("", 1),
             "JE",
-            f"test 1 (official): {TWICE}: it prints nothing, where 1 or 0 is expected (exit code 1)",
+            f"test 1 (official): {TWICE}: it printed nothing instead of 1 or 0 (exit code 1)",
         ),
         (
             Execution(ending=Termination.CPU_TIME),
             "JE",
-            f"test 1 (official): {TWICE}: it was ended by its limit of cpu time",
+            f"test 1 (official): {TWICE}: it exceeded its cpu time limit",
         ),
     ],
 )
@@ -203,7 +203,7 @@ def test_a_checker_that_crashes_on_an_output_only_rejects_it() -> None:
     with Judge(sandbox, Rules()) as one:
         outcomes = [one.judge(solution("main"), problem("1", checker=STDOUT)) for _ in range(3)]
 
-    reason = "the checker fails on this output: it prints nothing, where 1 or 0 is expected (exit code 1)"
+    reason = "the checker fails on this output: it printed nothing instead of 1 or 0 (exit code 1)"
     assert [("WA", f"test 1 (official): {reason}")] * 3 == [(each.verdict, each.reason) for each in outcomes]
     assert 4 == [source for source, _ in sandbox.feeds].count("checker")
 
