@@ -1,7 +1,7 @@
-"""How long ``crmeval`` takes to answer. Run by ``make bench``; takes half a minute.
+"""Measure the response time of ``crmeval``. Part of ``make bench``; takes half a minute.
 
-Beside ``python -c pass``, which is what no program of ours can be faster than. The aim is under 150 ms for a list of 50
-runs, submitted ones and others, and for a submit that only writes its job.
+The peer is ``python -c pass``, the lower bound for any Python program. Target: under 150 ms to list 50 runs, submitted
+ones and others, and to submit a job without starting it.
 """
 
 import sys
@@ -26,7 +26,7 @@ STARTED = "2026-11-17T06:00:00+00:00"
 
 
 def fill(folder: Path) -> None:
-    """Leave runs behind, every other one submitted."""
+    """Write runs to the folder; every other one was submitted."""
     past = RunRecord()
     cases = [
         PlannedCase(key=f"t[{number}]", suite="crm", subject="oracle", case=str(number), fingerprint="", spec="oracle")
@@ -45,7 +45,7 @@ def fill(folder: Path) -> None:
 
 
 def main() -> None:
-    """Measure."""
+    """Run the benchmark."""
     with tempfile.TemporaryDirectory(prefix="crmeval-bench-") as name:
         folder = Path(name)
         fill(folder / "reports")
@@ -60,7 +60,7 @@ def main() -> None:
         contenders = {what: partial(timed, command, folder) for what, command in commands.items()}
         warm_up(contenders)
         measured = take_turns(contenders, ROUNDS)
-    heading(f"Answers of crmeval ({ROUNDS} each, in turn)")
+    heading(f"Response times of crmeval ({ROUNDS} each, in turn)")
     bare = Spread([timing.seconds for timing in measured["python -c pass"]]).median
     for what, timings in measured.items():
         spread = Spread([timing.seconds for timing in timings])

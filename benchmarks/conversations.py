@@ -1,24 +1,25 @@
-"""How many conversations a second the oracle plays on PostgreSQL. Run by ``make bench``; takes under two minutes.
+"""Measure how many conversations per second the oracle plays on PostgreSQL. Part of ``make bench``; under two minutes.
 
-The contenders go through the same conversations in turn, each process in a database of its own as workers of xdist:
+The contenders process the same conversations in turn. Each process has its own database, as xdist workers do:
 
 bare
-    What the conversations need in SQL and nothing more, as plain psycopg executes it: the seed, a savepoint before each
-    call, the statements that the call really executes, all rows fetched, a rollback.
+    Only the SQL that the conversations need, executed with plain psycopg: the seed, a savepoint before each call, the
+    statements of the call, fetching all rows, a rollback.
 exact
-    The same with the savepoints that *play* really makes, which are fewer.
+    The same, but only with the savepoints that *play* really creates, which are fewer.
 play
-    Seed, turns and rollback; nothing is scored. The aims are half of the bare speed, and 150 conversations a second,
-    per process, on a quiet core.
+    Seed, turns and rollback, without scoring. Targets: half the speed of *bare*, and 150 conversations per second and
+    process on an idle core.
 trial
-    All that a trial costs: the reference plays and then the agent, three snapshots, three scorers, outcomes.
+    A complete trial: the reference, the agent, three snapshots, three scorers, outcomes.
 
-*By CPU* is what there would be on a quiet core: conversations per CPU second of the process and its server process, of
-which one always waits for the other.
+*By CPU* is the rate on an idle core: conversations per CPU second of the process and its PostgreSQL backend. One of
+the two always waits for the other.
 
-Then as a user does it, with pytest, alone and with ``-n 2``. *Played* goes by the seconds in the report, which are the
-agent's part of a trial. *Wall* goes by what each further conversation adds to a run: the difference to the same run
-with a sample of one, so all but the fixed start. A wide middle half says that the machine was busy.
+Then pytest plays them as a user would, alone and with ``-n 2``. *Played* is based on the seconds in the report, which
+cover the agent's part of a trial. *Wall* is based on the time that each further conversation adds to a run: the
+difference from the same run with a sample of one, which excludes the fixed start. A wide interquartile range means
+that the machine was busy.
 """
 
 import json
@@ -36,25 +37,25 @@ from multiprocessing.connection import Connection as Wire
 from pathlib import Path
 from statistics import mean, median
 
-from benchmarks.desk import BARE, CONTENDERS, EXACT, PLAY, TRIAL, Desk, Pass
+from benchmarks.conversation_runner import BARE, CONTENDERS, EXACT, PLAY, TRIAL, ConversationRunner, Pass
 from benchmarks.measuring import Spread, embedded_server, heading, pytest_command, take_turns, timed
 from pytest_crmeval.conversations.dataset.files import index
 from pytest_crmeval.postgres.databases import Address, RunDatabases
 
 EVALS = Path(__file__).parents[1] / "evals"
 SOURCES = (EVALS / "data" / "crm.jsonl", Path(__file__).parents[2] / "shared" / "data" / "clbench_dev.jsonl")
-"""Our conversations, and the published ones where they are at hand; the last is played with pytest, too."""
+"""Our conversations, and the published ones if available; the last file is also played with pytest."""
 ENOUGH = 120
-"""Conversations of one pass; a file that has fewer is repeated."""
+"""Conversations per pass; a smaller file is repeated."""
 ROUNDS, RUNS = 4, 3
 SHARE, QUICK = 0.5, 150.0
-"""The aims."""
+"""Targets: the share of the bare rate, and conversations per second."""
 PROCESSES: Mapping[str, Sequence[str]] = {"one process": ("-p", "no:xdist"), "two processes": ("-n", "2")}
-"""The arguments of pytest for each."""
+"""Number of processes -> arguments of pytest."""
 
 
 class Worker:
-    """A desk in a process of its own."""
+    """A runner in its own process."""
 
     def __init__(self, address: Address, path: Path) -> None:
         context = get_context("spawn")
@@ -63,42 +64,42 @@ class Worker:
         self._process.start()
         theirs.close()
 
-    def ask(self, contender: str) -> None:
-        """Let it go through its conversations."""
+    def start(self, contender: str) -> None:
+        """Start a pass."""
         self._wire.send(contender)
 
     def result(self) -> Pass:
-        """Wait for the end, and return how it went."""
-        gone: Pass = self._wire.recv()
-        return gone
+        """Wait for the end of the pass and return its result."""
+        done: Pass = self._wire.recv()
+        return done
 
     def close(self) -> None:
-        """Send it home."""
+        """End the process."""
         self._wire.close()
         self._process.join()
 
 
 def _serve(wire: Wire, address: Address, path: Path) -> None:
-    desk = Desk(address, [ref.read() for ref in index([path])])
+    runner = ConversationRunner(address, [ref.read() for ref in index([path])])
     with suppress(EOFError):
         while True:
-            wire.send(desk.passed(wire.recv()))
+            wire.send(runner.run(wire.recv()))
 
 
 def together(workers: Sequence[Worker], contender: str) -> Sequence[Pass]:
-    """Let all go through their conversations at the same time."""
+    """Run a pass in all workers at the same time."""
     for worker in workers:
-        worker.ask(contender)
+        worker.start(contender)
     return [worker.result() for worker in workers]
 
 
 def measure(databases: RunDatabases, path: Path) -> None:
-    """Print how fast one file is gone through."""
+    """Print the rate of each contender for one file."""
     with (
         closing(Worker(databases.clone(f"{path.stem}-1"), path)) as one,
         closing(Worker(databases.clone(f"{path.stem}-2"), path)) as other,
     ):
-        together([one, other], BARE)  # both have recorded then
+        together([one, other], BARE)  # both have recorded the SQL by then
         workers = dict(zip(PROCESSES, ([one], [one, other]), strict=True))
         contenders = {
             f"{name}, {processes}": partial(together, workers[processes], name)
@@ -106,44 +107,44 @@ def measure(databases: RunDatabases, path: Path) -> None:
         }
         passes = take_turns(contenders, ROUNDS)
     for processes in PROCESSES:
-        print(f"{processes}, conversations a second each")
+        print(f"{processes}, conversations per second and process")
         print("\n".join(_lines({name: passes[f"{name}, {processes}"] for name in CONTENDERS})), flush=True)
 
 
 def _lines(passes: Mapping[str, Sequence[Sequence[Pass]]]) -> Iterator[str]:
-    rates = {name: [mean(gone.rate for gone in each) for each in passes[name]] for name in CONTENDERS}
-    quiet = {name: median(gone.quiet_rate for each in passes[name] for gone in each) for name in CONTENDERS}
+    rates = {name: [mean(done.rate for done in each) for each in passes[name]] for name in CONTENDERS}
+    quiet = {name: median(done.quiet_rate for each in passes[name] for done in each) for name in CONTENDERS}
     for name in CONTENDERS:
-        aim = _aim(QUICK, quiet[name]) if name == PLAY else ""
-        yield f"  {name:<14} {Spread(rates[name]).shown('/s', digits=0)}, by CPU {quiet[name]:.0f} /s{aim}"
+        target = _target(QUICK, quiet[name]) if name == PLAY else ""
+        yield f"  {name:<14} {Spread(rates[name]).shown('/s', digits=0)}, by CPU {quiet[name]:.0f} /s{target}"
     for name, peer in product((PLAY, TRIAL), (BARE, EXACT)):
         ratio = Spread([this / that for this, that in zip(rates[name], rates[peer], strict=True)])
         by_cpu = quiet[name] / quiet[peer]
-        aim = _aim(SHARE, by_cpu) if (name, peer) == (PLAY, BARE) else ""
-        yield f"  {f'{name} / {peer}':<14} {ratio.shown('of it')}, by CPU {by_cpu:.2f}{aim}"
+        target = _target(SHARE, by_cpu) if (name, peer) == (PLAY, BARE) else ""
+        yield f"  {f'{name} / {peer}':<14} {ratio.shown('times')}, by CPU {by_cpu:.2f}{target}"
 
 
-def _aim(wanted: float, found: float) -> str:
-    return f"; aim {wanted:g}: {'met' if found >= wanted else 'missed'}"
+def _target(wanted: float, found: float) -> str:
+    return f"; target {wanted:g}: {'met' if found >= wanted else 'missed'}"
 
 
 def explain(databases: RunDatabases, path: Path) -> None:
-    """Print where the time of a trial goes."""
+    """Print the time of each part of a trial."""
     refs = index([path])
     start = time.perf_counter()
     conversations = [ref.read() for ref in refs]
     read = time.perf_counter() - start
-    with closing(Desk(databases.clone(f"{path.stem}-explained"), conversations)) as desk:
-        desk.watched()  # warm
-        watch, passed = desk.watched()
+    with closing(ConversationRunner(databases.clone(f"{path.stem}-explained"), conversations)) as runner:
+        runner.timed_trials()  # warm up
+        watch, passed = runner.timed_trials()
     turns = sum(len(conversation.turns) for conversation in conversations) / len(refs)
-    print(f"{turns:.1f} turns, {desk.statements(BARE):.1f} statements bare, {desk.statements(EXACT):.1f} exact")
-    print(f"a trial, ms per conversation    all  SQL of it    (the oracle passed {passed} of {len(refs)})")
+    print(f"{turns:.1f} turns, {runner.statements(BARE):.1f} statements bare, {runner.statements(EXACT):.1f} exact")
+    print(f"a trial, ms per conversation  total        SQL    (the oracle passed {passed} of {len(refs)})")
     parts = {part: seconds for part, seconds in watch.seconds.items() if part}
     for part, seconds in sorted(parts.items(), key=lambda item: -item[1]):
         _print_part(part, seconds / len(refs), watch.waited.get(part, 0.0) / len(refs))
-    _print_part("together", sum(parts.values()) / len(refs), sum(watch.waited.values()) / len(refs))
-    _print_part("before it: to read it", read / len(refs), 0.0)
+    _print_part("total", sum(parts.values()) / len(refs), sum(watch.waited.values()) / len(refs))
+    _print_part("reading the file", read / len(refs), 0.0)
 
 
 def _print_part(part: str, seconds: float, waited: float) -> None:
@@ -152,7 +153,7 @@ def _print_part(part: str, seconds: float, waited: float) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What one run of pytest took."""
+    """The size and times of one pytest run."""
 
     cases: int
     wall: float
@@ -160,7 +161,7 @@ class Run:
 
 
 def run(project: Path, path: Path, dsn: str, *how: str) -> Run:
-    """Let the oracle play a file as a user does."""
+    """Play a file with the oracle, in pytest."""
     shutil.rmtree(project / "reports", ignore_errors=True)
     command = pytest_command("evals/test_crm.py", "--crmeval-conversations", str(path), "--crmeval-invalid", "play")
     timing = timed([*command, *how], project, CRMEVAL_DSN=dsn)
@@ -170,7 +171,7 @@ def run(project: Path, path: Path, dsn: str, *how: str) -> Run:
 
 
 def measure_pytest(project: Path, path: Path, dsn: str) -> None:
-    """Print how fast a file is played by pytest."""
+    """Print how fast pytest plays a file."""
     shutil.copytree(EVALS, project / "evals", ignore=shutil.ignore_patterns("__pycache__"))
     (project / "pytest.ini").write_text("[pytest]\n")
     samples: Mapping[str, Sequence[str]] = {"all": (), "one": ("--crmeval-sample", "1")}
@@ -182,14 +183,14 @@ def measure_pytest(project: Path, path: Path, dsn: str) -> None:
     for processes, how in PROCESSES.items():
         every, fixed = runs[f"{processes}, all"], runs[f"{processes}, one"]
         further = [(run.cases - 1) / (run.wall - one.wall) for run, one in zip(every, fixed, strict=True)]
-        print(f"pytest {' '.join(how)}, conversations a second")
+        print(f"pytest {' '.join(how)}, conversations per second")
         print("  played, each   ", Spread([run.cases / run.played for run in every]).shown("/s", digits=0))
         print("  wall, together ", Spread(further).shown("/s", digits=0))
         print("  fixed          ", Spread([one.wall for one in fixed]).shown("s"), flush=True)
 
 
 def repeated(path: Path, folder: Path) -> Path:
-    """Return a file that has enough of the conversations in ``path``."""
+    """Return a file with enough conversations, repeated from ``path`` if necessary."""
     lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     if len(lines) >= ENOUGH:
         return path
@@ -205,7 +206,7 @@ def _times(lines: Sequence[str]) -> Sequence[str]:
 
 @contextmanager
 def opened(dsn: str) -> Iterator[RunDatabases]:
-    """Hold the databases of a run."""
+    """Open the databases of a run, and drop them at the end."""
     databases = RunDatabases(Address(dsn, embedded=True), "bench")
     alive = databases.open()
     try:
@@ -215,17 +216,17 @@ def opened(dsn: str) -> Iterator[RunDatabases]:
 
 
 def main() -> None:
-    """Measure everything and leave nothing behind."""
+    """Run the benchmark and clean up."""
     with tempfile.TemporaryDirectory(prefix="crmeval-bench-") as name, embedded_server() as dsn:
         folder = Path(name)
         files = [repeated(source, folder) for source in SOURCES if source.exists()]
         with opened(dsn) as databases:
             for path in files:
                 heading(f"{path.name}: {len(index([path]))} conversations ({ROUNDS} passes each, in turn)")
-                print(f"load of the machine {os.getloadavg()[0]:.1f}")
+                print(f"load average {os.getloadavg()[0]:.1f}")
                 measure(databases, path)
                 explain(databases, path)
-        heading(f"{files[-1].name}, as a user plays it ({RUNS} each, in turn)")
+        heading(f"{files[-1].name}, played with pytest ({RUNS} each, in turn)")
         measure_pytest(folder / "project", files[-1], dsn)
 
 

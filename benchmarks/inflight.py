@@ -1,18 +1,19 @@
-"""Conversations in flight: what ``--crmeval-inflight`` gains, and what it costs. Takes about eight minutes.
+"""Measure the gain and the cost of ``--crmeval-inflight``. Takes about eight minutes.
 
-A model server, in a process of its own, answers every call after 300 ms. 300 conversations of four calls are played
-with ``-n 3``, one at a time, and 16, 32 and 50 at a time per worker. All of it is real: SDK, PostgreSQL, scores,
-journal. The plugins that only our own tests need are off, as with a user who has none of them.
+A model server in its own process answers every call after 300 ms. 300 conversations of four calls each are played with
+``-n 3``: one at a time, and 16, 32 and 50 at a time per worker. Everything is real: SDK, PostgreSQL, scores, journal.
+Plugins that only our own tests need are turned off.
 
-calls a second
-    From the first call to the last; 16 per worker can't make more than 160, because 48 calls of 300 ms are not more.
-    With inspect_ai, which is installed into a folder of its own for this, on the same server in the same run, with the
-    same tools in every request and as many samples and connections as we have conversations, its display and its
-    samples' logs off. It has no CRM, no scores and no tool calls to care for. The better of its rates counts.
+calls per second
+    From the first call to the last. With 16 per worker, 160 is the maximum: 48 concurrent calls of 300 ms each.
+    inspect_ai is measured in the same run, on the same server, with the same tools in every request and the same number
+    of concurrent samples and connections; its display and sample logs are off. It has no CRM, no scores and no tool
+    calls to handle. It is installed into a temporary folder. The better of its rates counts.
 in flight
-    Conversations, on average, from when all slots have begun to when there are no more to begin; the limit is n × K.
+    The mean number of conversations in flight, from when all slots are busy until the last one has started; the limit
+    is n × K.
 tail
-    From when the first worker has nothing to play to the last answer.
+    From when the first worker runs out of work until the last answer.
 CPU, memory
     Of the workers; CPU from the first conversation on. Then 5,000 conversations, to see whether memory grows.
 """
@@ -35,11 +36,11 @@ from pytest_crmeval.conversations.crm.tools import TOOLS
 
 WORKERS, SLOTS, CASES, CALLS = 3, 16, 300, 4
 MORE = (32, 50)
-"""Slots, too: with 50 each, 300 conversations are two rounds, and no slot waits for the last of them."""
+"""Further numbers of slots: with 50 each, 300 conversations are exactly two rounds."""
 SECONDS, SOON = 0.3, 0.01
 LONG = 5_000
 TEST_TOOLS = ("syrupy", "respx", "hypothesispytest", "timeout")
-"""Plugins that are here for our tests."""
+"""Plugins that only our own tests need."""
 SERVER = Path(__file__).with_name("slow_model.py")
 PEER = Path(__file__).with_name("peer_inspect.py")
 
@@ -52,7 +53,7 @@ def test_conversation(conversation, evaluate):
     assert trial.passed, trial.explain()
 """
 
-METER = """
+RECORDER = """
 import json
 import os
 import time
@@ -64,7 +65,7 @@ PLAYED, HELD = [], []
 play = Evaluation.__call__
 
 
-def noted(self, conversation):
+def recorded(self, conversation):
     PLAYED.append((time.monotonic(), time.process_time(), 1))
     try:
         return play(self, conversation)
@@ -72,7 +73,7 @@ def noted(self, conversation):
         PLAYED.append((time.monotonic(), time.process_time(), -1))
 
 
-Evaluation.__call__ = noted
+Evaluation.__call__ = recorded
 
 
 def pytest_runtest_logfinish():
@@ -85,12 +86,12 @@ def pytest_sessionfinish(session):
     if worker:
         Path(session.config.rootpath, f"{worker}.json").write_text(json.dumps([PLAYED, HELD]))
 """
-"""A conftest with which each worker notes when conversations begin and end, and the bytes that it holds."""
+"""A conftest in which each worker records when conversations begin and end, and its memory in bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Flight:
-    """What one run took."""
+class RunFigures:
+    """The figures of one run."""
 
     wall: float
     calls: int
@@ -101,11 +102,11 @@ class Flight:
     cpu: float
     """Seconds of all workers together, from the first conversation on."""
     held: Sequence[Sequence[int]]
-    """Bytes of each worker after each item."""
+    """Memory of each worker in bytes after each item."""
 
     @property
     def rate(self) -> float:
-        """Calls a second."""
+        """Calls per second."""
         return self.calls / self.span
 
 
@@ -114,7 +115,7 @@ Seen = list[tuple[float, int]]
 
 @contextmanager
 def model(seconds: float) -> Iterator[str]:
-    """Keep a model that answers after so many seconds."""
+    """Run a model server that answers each call after ``seconds``."""
     with subprocess.Popen(
         [sys.executable, SERVER, str(seconds)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -124,18 +125,18 @@ def model(seconds: float) -> Iterator[str]:
 
 
 def seen_by(url: str) -> Seen:
-    """Return when calls came and went, since it was asked last."""
+    """Return the times of calls and answers since the last request."""
     with urllib.request.urlopen(f"{url}/seen") as answer:  # noqa: S310 (loopback)
         seen: Seen = json.load(answer)
     return seen
 
 
 def write_project(folder: Path, cases: int) -> None:
-    """Write evals with a meter."""
+    """Write a project whose workers record their figures."""
     folder.mkdir()
     (folder / "cases.jsonl").write_text("".join(json.dumps(_case(number)) + "\n" for number in range(cases)))
     (folder / "test_crm.py").write_text(TEST)
-    (folder / "conftest.py").write_text(METER)
+    (folder / "conftest.py").write_text(RECORDER)
     (folder / "pytest.ini").write_text("[pytest]\n")
 
 
@@ -156,29 +157,29 @@ def _case(number: int) -> Mapping[str, Any]:
     return {"conversation_id": f"c{number:05d}", "turns": turns}
 
 
-def fly(folder: Path, dsn: str, url: str, slots: int) -> Flight:
-    """Let three workers play all cases."""
+def play_all(folder: Path, dsn: str, url: str, slots: int) -> RunFigures:
+    """Play all cases with three workers."""
     shutil.rmtree(folder / "reports", ignore_errors=True)
     agent = f"openai:m?base_url={url}/v1&price=2/8"
     off = [option for name in TEST_TOOLS for option in ("-p", f"no:{name}")]
     options = ("-n", str(WORKERS), "--crmeval-agent", agent, "--crmeval-inflight", str(slots), *off)
     timing = timed(pytest_command(*options), folder, CRMEVAL_DSN=dsn)
     seen = seen_by(url)
-    noted = [json.loads((folder / f"gw{number}.json").read_text()) for number in range(WORKERS)]
-    played = [played for played, _ in noted]
-    return Flight(
+    recorded = [json.loads((folder / f"gw{number}.json").read_text()) for number in range(WORKERS)]
+    played = [played for played, _ in recorded]
+    return RunFigures(
         wall=timing.seconds,
         calls=len(seen) // 2,
         span=seen[-1][0] - seen[0][0],
         in_flight=_average(played, slots),
         tail=seen[-1][0] - min(events[-1][0] for events in played),
         cpu=sum(events[-1][1] - events[0][1] for events in played),
-        held=[held for _, held in noted],
+        held=[held for _, held in recorded],
     )
 
 
 def _average(played: Sequence[Sequence[tuple[float, float, int]]], slots: int) -> float:
-    """Return how many were in flight while there was enough work."""
+    """Return the mean number of conversations in flight while there was enough work."""
     events = sorted((time, change) for worker in played for time, _, change in worker)
     begun = [time for time, change in events if change > 0]
     start, end = begun[min(WORKERS * slots, len(begun)) - 1], begun[-1]
@@ -190,7 +191,7 @@ def _average(played: Sequence[Sequence[tuple[float, float, int]]], slots: int) -
 
 
 def install_peer(folder: Path) -> str:
-    """Return the Python that has inspect_ai; empty if it can't be had."""
+    """Install inspect_ai and return its Python; empty if it can't be installed."""
     home = folder / "peer"
     venv.create(home, with_pip=True)
     python = str(home / "bin" / "python")
@@ -205,58 +206,58 @@ def install_peer(folder: Path) -> str:
     return python
 
 
-def ask_peer(python: str, folder: Path, url: str, at_once: int) -> float:
-    """Let inspect_ai make the same calls, and return how many it makes a second."""
+def measure_peer(python: str, folder: Path, url: str, at_once: int) -> float:
+    """Make the same calls with inspect_ai, and return its calls per second."""
     seen_by(url)
     command = [python, str(PEER), f"{url}/v1", str(folder / "tools.json"), str(CASES), str(CALLS), str(at_once)]
     subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
     seen = seen_by(url)
     rate = len(seen) // 2 / (seen[-1][0] - seen[0][0])
-    print(f"inspect_ai, {at_once} connections: {rate:.1f} calls a second", flush=True)
+    print(f"inspect_ai, {at_once} connections: {rate:.1f} calls per second", flush=True)
     return rate
 
 
-def show(name: str, flight: Flight, limit: int) -> None:
-    """Print what a run took."""
-    print(f"{name}: {flight.wall:.1f} s in all, {flight.span:.1f} s from the first call to the last")
-    print(f"  {flight.rate:.1f} calls a second; {flight.in_flight:.1f} in flight on average, limit {limit}")
-    print(f"  tail {flight.tail:.2f} s, {flight.tail / flight.span:.1%} of that")
-    cpu, held = flight.cpu / flight.calls, max(map(max, flight.held))
-    print(f"  CPU of workers {cpu * 1e3:.1f} ms a call, memory of a worker {held / 1e6:.0f} MB", flush=True)
+def show(name: str, run: RunFigures, limit: int) -> None:
+    """Print the figures of a run."""
+    print(f"{name}: {run.wall:.1f} s in all, {run.span:.1f} s from the first call to the last")
+    print(f"  {run.rate:.1f} calls per second; {run.in_flight:.1f} in flight on average, limit {limit}")
+    print(f"  tail {run.tail:.2f} s, {run.tail / run.span:.1%} of that")
+    cpu, held = run.cpu / run.calls, max(map(max, run.held))
+    print(f"  CPU of workers {cpu * 1e3:.1f} ms per call, memory of a worker {held / 1e6:.0f} MB", flush=True)
 
 
-def measure_flights(folder: Path, dsn: str) -> None:
-    """Print many at a time, the peer, and one at a time."""
+def measure_concurrency(folder: Path, dsn: str) -> None:
+    """Measure many at a time, the peer, and one at a time."""
     heading(f"{CASES} conversations × {CALLS} calls at {SECONDS * 1e3:.0f} ms, -n {WORKERS}")
     write_project(folder / "evals", CASES)
     with model(SECONDS) as url:
-        flights = {slots: fly(folder / "evals", dsn, url, slots) for slots in (SLOTS, *MORE)}
-        for slots, flight in flights.items():
-            show(f"{slots} in flight per worker", flight, WORKERS * slots)
+        runs = {slots: play_all(folder / "evals", dsn, url, slots) for slots in (SLOTS, *MORE)}
+        for slots, run in runs.items():
+            show(f"{slots} in flight per worker", run, WORKERS * slots)
         if python := install_peer(folder):
-            best = max(ask_peer(python, folder, url, WORKERS * slots) for slots in (SLOTS, MORE[-1]))
-            for slots, flight in flights.items():
-                print(f"with {slots} per worker ours are {flight.rate / best:.1f} times as many", flush=True)
-        one = fly(folder / "evals", dsn, url, 1)
+            best = max(measure_peer(python, folder, url, WORKERS * slots) for slots in (SLOTS, MORE[-1]))
+            for slots, run in runs.items():
+                print(f"{slots} in flight per worker: {run.rate / best:.1f} times the rate of inspect_ai", flush=True)
+        one = play_all(folder / "evals", dsn, url, 1)
         show("one at a time", one, WORKERS)
-        print(f"{SLOTS} in flight: {one.wall / flights[SLOTS].wall:.1f} times as fast", flush=True)
+        print(f"{SLOTS} in flight: {one.wall / runs[SLOTS].wall:.1f} times as fast as one at a time", flush=True)
 
 
 def measure_memory(folder: Path, dsn: str) -> None:
-    """Print what workers hold, conversation after conversation."""
+    """Print the memory of workers during a long run."""
     heading(f"{LONG} conversations, model at {SOON * 1e3:.0f} ms")
     write_project(folder / "long", LONG)
     with model(SOON) as url:
-        flight = fly(folder / "long", dsn, url, SLOTS)
-    for number, held in enumerate(flight.held):
+        run = play_all(folder / "long", dsn, url, SLOTS)
+    for number, held in enumerate(run.held):
         shown = ", ".join(f"{held[place] / 1e6:.0f}" for place in range(0, len(held), max(1, len(held) // 8)))
         print(f"  gw{number}: {shown} MB", flush=True)
 
 
 def main() -> None:
-    """Measure everything and leave nothing behind."""
+    """Run the benchmark and clean up."""
     with tempfile.TemporaryDirectory(prefix="crmeval-bench-") as name, embedded_server() as dsn:
-        measure_flights(Path(name), dsn)
+        measure_concurrency(Path(name), dsn)
         measure_memory(Path(name), dsn)
 
 

@@ -1,14 +1,14 @@
-"""What a permit to ask a model costs: acquire and release, in microseconds. Takes under half a minute.
+"""Measure the cost of a permit for a model call: acquire and release, in microseconds. Takes under half a minute.
 
-The peer is a bare ``threading.Semaphore``, which counts and knows nothing: no caps, no order, no lessons.
+The peer is a bare ``threading.Semaphore``, without caps, ordering or learning.
 
 alone
-    One thread in the process that owns the run, and always room: what we add to each call at least.
+    One thread in the process that owns the run, never waiting: the minimum that we add to each call.
 over the channel
-    One thread of a worker that asks over its execnet channel, the semaphore as well: what xdist's workers see.
+    One thread of a worker, over its execnet channel; so is the semaphore. This is what xdist workers see.
 contending
-    Three processes of eight threads over their channels, all at once, with nothing to do between acquire and release.
-    So this is how often permits change hands at most, not what a call waits: models answer in seconds.
+    Three processes of eight threads each, over their channels, all at once, with no work between acquire and release.
+    This is the maximum rate of permits, not the waiting time of a call: models answer in seconds.
 """
 
 import time
@@ -36,12 +36,12 @@ HEADERS = {
 }
 ROUNDS = 7
 ALONE, LINKED, CONTENDED = 5_000, 1_000, 100
-"""Permits that each thread takes in a pass."""
+"""Permits that each thread acquires in a pass."""
 PROCESSES, THREADS = 3, 8
 
 
 class Counting(SharedControl):
-    """The peer: as many permits as a model bears in the end."""
+    """The peer: a semaphore with a fixed number of permits."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ CONTENDERS: Mapping[str, tuple[Callable[[], SharedControl], Feedback]] = {
 
 
 def passed(control: Control, feedback: Feedback, permits: int) -> float:
-    """Take permits and give them back; return the seconds that each took."""
+    """Acquire and release permits; return the mean seconds per permit."""
     start = time.perf_counter()
     for _ in range(permits):
         if (permit := control.acquire(MODEL, BOUND)) is not None:
@@ -111,7 +111,7 @@ def _together(
 
 
 def work(channel: ExecnetChannel, tokens: int | None, headers: dict[str, str], threads: int, permits: int) -> float:
-    """Be a worker; return the seconds that all its threads took together."""
+    """Run the threads of a worker; return the seconds until all were done."""
     control, feedback = RemoteControl(WorkerChannel(channel)), Feedback(ok=True, tokens=tokens, headers=headers)
     with ThreadPoolExecutor(max_workers=threads) as pool:
         start = time.perf_counter()
@@ -121,7 +121,7 @@ def work(channel: ExecnetChannel, tokens: int | None, headers: dict[str, str], t
 
 
 def measure(title: str, way: Callable[..., float]) -> None:
-    """Print what a permit costs all contenders."""
+    """Print the cost of a permit for all contenders."""
     heading(title)
     contenders = {name: partial(way, *given) for name, given in CONTENDERS.items()}
     warm_up(contenders)
@@ -130,7 +130,7 @@ def measure(title: str, way: Callable[..., float]) -> None:
 
 
 def main() -> None:
-    """Measure all ways."""
+    """Run the benchmark."""
     measure("alone", alone)
     measure("over the channel", linked)
     measure("contending", contended)

@@ -1,7 +1,7 @@
-"""What the benchmarks share: processes that are timed, peers that take turns, medians.
+"""Shared by all benchmarks: timed processes, contenders that take turns, medians.
 
-The machine is noisy, so nothing is compared with a number from another day: contenders run in the same minute,
-in turn, and what is printed is the median of each and of the differences between neighbours.
+The machine is noisy, so no result is compared with one from another day. Contenders run in the same minute, in turn,
+and the medians of each contender and of the differences between neighbouring measurements are printed.
 """
 
 import os
@@ -19,14 +19,14 @@ from typing import TypeVar
 from pytest_crmeval.postgres.embedded import EmbeddedServer, find_binaries
 
 NOT_FOR_CHILDREN = ("PYTHONDONTWRITEBYTECODE", "PYTEST_", "CRMEVAL_", "GITHUB_STEP_SUMMARY")
-"""Variables, or how they start, that would make a child another one than a user's."""
+"""Variables (or prefixes of names) that a user's process would not have."""
 
 Measured = TypeVar("Measured")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """What one process took, with all its children."""
+    """The time of one process, including its children."""
 
     seconds: float
     cpu_seconds: float
@@ -40,23 +40,23 @@ class Spread:
 
     @property
     def median(self) -> float:
-        """What to quote."""
+        """The median."""
         return statistics.median(self.values)
 
     def shown(self, unit: str, factor: float = 1.0, digits: int = 2) -> str:
-        """Return the median and the middle half of the values."""
+        """Return the median and the interquartile range as text."""
         low, _, high = statistics.quantiles(self.values, n=4, method="inclusive")
         numbers = (f"{value * factor:.{digits}f}" for value in (self.median, low, high))
-        return "{} {unit} (middle half {} to {})".format(*numbers, unit=unit)
+        return "{} {unit} (middle 50 % {} to {})".format(*numbers, unit=unit)
 
 
 def differences(these: Sequence[float], those: Sequence[float]) -> Spread:
-    """Compare each measurement with the one that was made beside it."""
+    """Return the differences between neighbouring measurements."""
     return Spread([this - that for this, that in zip(these, those, strict=True)])
 
 
 def warm_up(contenders: Mapping[str, Callable[[], object]]) -> None:
-    """Run each once, for its compiled modules and the disk's cache."""
+    """Run each once, to fill the caches of compiled modules and of the disk."""
     for measure in contenders.values():
         measure()
 
@@ -77,13 +77,13 @@ def pytest_command(*arguments: str) -> list[str]:
 
 
 def child_environment(**variables: str) -> dict[str, str]:
-    """Return an environment in which compiled modules are cached and no option comes in by the back door."""
+    """Return an environment without options of ours, in which compiled modules are cached."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(NOT_FOR_CHILDREN)}
     return {**kept, **variables}
 
 
 def timed(command: Sequence[str], folder: Path, **variables: str) -> Timing:
-    """Run ``command`` to its end, which must be a good one."""
+    """Run ``command`` and return its time; SystemExit if it fails."""
     cpu, start = _cpu_of_children(), time.perf_counter()
     ended = subprocess.run(
         command,
@@ -108,7 +108,7 @@ def _cpu_of_children() -> float:
 
 @contextmanager
 def embedded_server() -> Iterator[str]:
-    """Keep a server outside what is timed, and yield its conninfo."""
+    """Run a server that is not part of the measurement, and yield its conninfo."""
     server = EmbeddedServer(find_binaries())
     try:
         server.wait()
@@ -118,5 +118,5 @@ def embedded_server() -> Iterator[str]:
 
 
 def heading(text: str) -> None:
-    """Print what comes next."""
+    """Print a heading."""
     print(f"\n{text}\n{'-' * len(text)}", flush=True)

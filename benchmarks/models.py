@@ -1,18 +1,18 @@
-"""What a model call costs us beyond what it costs the SDK. Run by ``make bench``; takes two to three minutes.
+"""Measure the cost of a model call beyond that of the SDK. Part of ``make bench``; takes two to three minutes.
 
-A loopback server, in a process of its own, plays bundled conversations rightly, so that a whole run can be measured:
-pytest with ``-n 1``, real SDKs, PostgreSQL, scores, transcripts. All figures are CPU time, which a busy machine changes
-little.
+A loopback server in its own process gives the right answers for bundled conversations, so that a whole run can be
+measured: pytest with ``-n 1``, real SDKs, PostgreSQL, scores, transcripts. All figures are CPU time, which depends
+little on the load of the machine.
 
 ours
     The worker of a whole run, minus the worker of a run in which the oracle plays the same cases; per model call.
 create
-    The SDK as it is documented: its typed method is given the same parameters, ready-made, on a client like ours.
+    The SDK as documented: its typed method gets the same prepared parameters, on a client like ours.
 post
-    What is below it, and what we use: ready-made bytes are sent, bytes come back, and are not parsed.
+    The layer below, which we use: prepared bytes are sent, and the received bytes are not parsed.
 
-*Memory* is what the worker holds after so many trials, three dialects and five agents in one run. Its peers are the
-worker of the oracle, and that of plain pytest-xdist on as many tests that assert True: pytest keeps a report of each.
+*Memory* is that of the worker after so many trials, with three dialects and five agents in one run. The peers are the
+worker of the oracle, and that of plain pytest-xdist with as many tests that assert True: pytest keeps a report of each.
 """
 
 import asyncio
@@ -42,14 +42,14 @@ from tests.providers.scripted import Script, rehearsed, script_of, scripted_brai
 
 BUNDLE = Path(__file__).parents[1] / "evals" / "data" / "crm.jsonl"
 EVERY = 30
-"""One conversation in so many is played where CPU is measured."""
+"""CPU is measured with one conversation out of this many."""
 WARM = 5
-"""Cases, or calls, that are not counted: imports, connections, caches."""
+"""The first cases or calls, which are not counted because of imports, connections and caches."""
 ROUNDS = 2
 AIM = 0.002
-"""Seconds of ours beyond the SDK's own."""
+"""Target: seconds beyond those of the SDK."""
 STEP, AGENTS = 300, 5
-"""Trials between two looks at the memory, which are those of one agent; and agents."""
+"""Trials of one agent, after which memory is read; and the number of agents."""
 
 CHAT, RESPONSES, MESSAGES = "openai chat", "openai responses", "anthropic"
 SPECS: Mapping[str, str] = {
@@ -89,58 +89,58 @@ def pytest_sessionfinish(session):
     if hasattr(session.config, "workerinput"):
         Path(session.config.rootpath, "noted.json").write_text(json.dumps(NOTED))
 """
-"""A conftest with which the worker notes, after each test, its CPU seconds and the bytes that it holds."""
+"""A conftest in which the worker records its CPU seconds and its memory in bytes after each test."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """What is there to measure with."""
+    """The project, the cases and the model server of the benchmark."""
 
     folder: Path
     dsn: str
     url: str
     prompts: Sequence[Sequence[Prompt]]
-    """Of each case where CPU is measured."""
+    """The prompts of each case with which CPU is measured."""
     pool: ProcessPoolExecutor
 
     @property
     def calls(self) -> int:
-        """How many are counted of a run."""
+        """The number of calls of a run that are counted."""
         return sum(map(len, self.prompts[WARM:]))
 
     def noted(self, cases: str, *specs: str) -> list[tuple[float, int]]:
-        """Let agents play with pytest, and return what its worker has noted after each trial."""
+        """Play with pytest, and return what its worker recorded after each trial."""
         shutil.rmtree(self.folder / "reports", ignore_errors=True)
         agents = [option for spec in specs for option in ("--crmeval-agent", spec)]
         command = pytest_command("-n", "1", "evals/test_crm.py", "--crmeval-conversations", cases, *agents)
         return metered(command, self.folder, CRMEVAL_DSN=self.dsn)
 
     def played(self, spec: str) -> float:
-        """Return the CPU seconds that a worker takes for all cases but the first few."""
+        """Return the CPU seconds of a worker for all cases but the first few."""
         noted = self.noted("some.jsonl", spec)
         if len(noted) != len(self.prompts):
             raise SystemExit(f"{len(self.prompts)} cases, but {len(noted)} were noted")
         return noted[-1][0] - noted[WARM - 1][0]
 
     def bare(self, dialect: str, way: str) -> float:
-        """Return the CPU seconds that the SDK alone takes for the same calls."""
+        """Return the CPU seconds of the SDK alone for the same calls."""
         bodies = [ready(dialect, prompt) for prompts in self.prompts for prompt in prompts]
         return self.pool.submit(bare, dialect, way, self.url, bodies[-self.calls - WARM :]).result()
 
     def spec(self, dialect: str, model: str = "m") -> str:
-        """Return how a model at our server is called."""
+        """Return the spec of a model on our server."""
         return SPECS[dialect].format(model=model, url=self.url)
 
 
 def metered(command: Sequence[str], folder: Path, **variables: str) -> list[tuple[float, int]]:
-    """Run pytest, and return what its worker has noted after each test."""
+    """Run pytest, and return what its worker recorded after each test."""
     timed(command, folder, **variables)
     noted: list[tuple[float, int]] = json.loads((folder / "noted.json").read_text(encoding="utf-8"))
     return noted
 
 
 def ready(dialect: str, prompt: Prompt) -> Mapping[str, Any]:
-    """Return the request that we make of a prompt."""
+    """Return our request for a prompt."""
     from pytest_crmeval.models.sdks.anthropic import Messages
     from pytest_crmeval.models.sdks.openai_chat import Chat
     from pytest_crmeval.models.sdks.openai_responses import Responses
@@ -153,7 +153,7 @@ def ready(dialect: str, prompt: Prompt) -> Mapping[str, Any]:
 
 
 def bare(dialect: str, way: str, url: str, bodies: Sequence[Mapping[str, Any]]) -> float:
-    """Send requests, one after the other; return the CPU seconds of all but the first few. In a process of its own."""
+    """Send requests one after the other, in a new process; return the CPU seconds of all but the first few."""
     return asyncio.run(_sent(partial(_client, dialect, url), way, bodies))
 
 
@@ -172,7 +172,7 @@ async def _sent(open_client: Callable[[], Any], way: str, bodies: Sequence[Mappi
 
 
 def _client(dialect: str, url: str) -> Any:  # noqa: ANN401 (each SDK's own)
-    """Return a client as we make it."""
+    """Return a client with our settings."""
     from pytest_crmeval.models.sdks.transport import http_client
 
     how: dict[str, Any] = {"api_key": "none", "max_retries": 0, "timeout": None, "http_client": http_client()}
@@ -186,7 +186,7 @@ def _client(dialect: str, url: str) -> Any:  # noqa: ANN401 (each SDK's own)
 
 
 def _ask(client: Any, way: str, body: Mapping[str, Any]) -> Ask:  # noqa: ANN401 (each SDK's own)
-    """Return a call that has nothing left to prepare."""
+    """Return a call whose parameters are already prepared."""
     import httpx2
 
     from pytest_crmeval.models.sdks.encoding import encoded
@@ -197,7 +197,7 @@ def _ask(client: Any, way: str, body: Mapping[str, Any]) -> Ask:  # noqa: ANN401
         return lambda: client.post(path, cast_to=httpx2.Response, content=sent, options={"headers": {}})
     if path == "/v1/messages":
         given = {name: value for name, value in body.items() if name != "temperature"}
-        # An older parameter, which the SDK's method has no name for.
+        # An older parameter, which the SDK's method does not have.
         return partial(client.messages.create, **given, extra_body={"temperature": body["temperature"]})
     return partial(client.responses.create if "input" in body else client.chat.completions.create, **body)
 
@@ -209,11 +209,11 @@ def _path(body: Mapping[str, Any]) -> str:
 
 
 def measure_cpu(bench: Bench) -> None:
-    """Print what a call costs each of the three ways, and the differences."""
+    """Print the cost of a call in each of the three ways, and the differences."""
     heading(f"{bench.calls} calls in {len(bench.prompts) - WARM} conversations ({ROUNDS} times each, in turn)")
     for dialect in SPECS:
         contenders: dict[str, Callable[[], float]] = {
-            ORACLE: partial(bench.played, ORACLE),  # beside what it is taken from
+            ORACLE: partial(bench.played, ORACLE),  # next to the measurement that it is subtracted from
             OURS: partial(bench.played, bench.spec(dialect)),
             CREATE: partial(bench.bare, dialect, CREATE),
             POST: partial(bench.bare, dialect, POST),
@@ -233,7 +233,7 @@ def _lines(seconds: Mapping[str, Sequence[float]], per_call: float) -> Iterator[
 
 
 def measure_memory(bench: Bench) -> None:
-    """Print what the worker holds, trial after trial."""
+    """Print the memory of the worker during a run."""
     heading(f"Memory of the worker, {STEP * AGENTS} trials in one run")
     dialects = (list(SPECS) * AGENTS)[:AGENTS]
     specs = [bench.spec(dialect, f"m{number}") for number, dialect in enumerate(dialects)]
@@ -250,7 +250,7 @@ def _print_memory(who: str, noted: Sequence[tuple[float, int]]) -> None:
 
 
 def write_project(folder: Path) -> None:
-    """Write evals with a meter: some conversations for CPU, many short ones for memory."""
+    """Write a project with some conversations for CPU and many short ones for memory."""
     lines = BUNDLE.read_text(encoding="utf-8").splitlines(keepends=True)
     (folder / "some.jsonl").write_text("".join(lines[::EVERY]), encoding="utf-8")
     (folder / "short.jsonl").write_text("".join(sorted(lines, key=_turns)[:STEP]), encoding="utf-8")
@@ -269,7 +269,7 @@ def _turns(line: str) -> int:
 
 
 def rehearse(folder: Path, dsn: str) -> tuple[Script, list[list[Prompt]]]:
-    """Return what the server is to answer, and what it will be asked where CPU is measured."""
+    """Return the answers of the server, and the requests with which CPU is measured."""
     some, short = ([ref.read() for ref in index([folder / name])] for name in ("some.jsonl", "short.jsonl"))
     with standalone_crm(dsn) as crm:
         prompts = [
@@ -281,14 +281,14 @@ def rehearse(folder: Path, dsn: str) -> tuple[Script, list[list[Prompt]]]:
 
 @contextmanager
 def served(script: Script) -> Iterator[str]:
-    """Keep the models' server in a process of its own, and yield its address."""
+    """Run the model server in its own process, and yield its address."""
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs,), daemon=True)
     process.start()
     theirs.close()
     try:
-        ours.send(script)  # by this way, on which it is noticed if the other end breaks
+        ours.send(script)  # over the pipe, which reports an error if the other end breaks
         yield ours.recv()
     finally:
         ours.close()
@@ -308,7 +308,7 @@ def _serve(wire: Wire) -> None:
 
 
 def main() -> None:
-    """Measure everything and leave nothing behind."""
+    """Run the benchmark and clean up."""
     with tempfile.TemporaryDirectory(prefix="crmeval-bench-") as name, embedded_server() as dsn:
         folder = Path(name)
         write_project(folder)

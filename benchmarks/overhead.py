@@ -1,19 +1,20 @@
-"""What one case costs beyond what it costs to play it. Run by ``make bench``; takes about three minutes.
+"""Measure the overhead of one case beyond playing it. Part of ``make bench``; takes about three minutes.
 
-Each trivial case goes the whole way: marker, dataset, fixtures, play, score, trial on the report, fsynced journal,
-written report. Only the CRM is a fake that answers from memory, so no SQL is measured. Its peer is plain pytest-xdist
-on as many tests with the same node ids that assert True; ``-n 2`` both.
+Each trivial case passes through every stage: marker, dataset, fixtures, play, score, trial on the report, fsynced
+journal, written report. Only the CRM is a fake that answers from memory, so no SQL is measured. The peer is plain
+pytest-xdist with as many tests that assert True, under the same node ids. Both use ``-n 2``.
 
     overhead per case = (ours - plain) / N     nothing else is subtracted
 
-It holds a fixed part per run (imports, the run's databases, hanging up), so it is larger for few cases; *each further
-case* is the slope between the two sizes, and *fixed* what is left of it at zero cases. The ratio of the two overheads
-is 1 for a cost that is linear with no fixed part; well above 1 means that a case gets dearer in a larger run.
+It includes a fixed part per run (imports, the run's databases, closing connections), so it is larger for few cases.
+*Each further case* is the slope between the two sizes, and *fixed* is the intercept at zero cases. The ratio of the two
+overheads is 1 if the cost is linear without a fixed part. A ratio well above 1 means that a case costs more in a larger
+run.
 
-*Without fsync* is the same run with an ``os.fsync`` that does nothing: the difference is what durability costs on
-this disk. When a case costs more than 1 ms, profiles tell where: of one process, and of the controller with its two
-workers. cProfile makes small functions look two to three times as dear as they are (believe its order, not its sums)
-and sees the main thread only: CPU that no profile explains is in a thread.
+*Without fsync* is the same run with an ``os.fsync`` that does nothing: the difference is the cost of durability on this
+disk. If a case costs more than 1 ms, profiles show where: of one process, and of the controller with its two workers.
+cProfile makes small functions look two to three times as expensive as they are, so rely on its order and not on its
+sums. It sees only the main thread: CPU time that no profile explains was used by another thread.
 """
 
 import json
@@ -43,7 +44,7 @@ SMALL, LARGE = 500, 5000
 ROUNDS: Mapping[int, int] = {SMALL: 7, LARGE: 3}
 PROFILED = 1000
 WORTH_A_PROFILE = 0.001
-"""Seconds per case above which it is asked where they go."""
+"""Seconds per case above which profiles are shown."""
 SHOWN = 16
 FSYNCS = 300
 OURS, NO_FSYNC, PLAIN = "ours", "ours, without fsync", "plain pytest-xdist"
@@ -106,12 +107,12 @@ PHASES: Mapping[str, tuple[str, str]] = {
     "trial to the journal": ("pytest_crmeval/controller/recorder.py", "pytest_runtest_logreport"),
     "report": ("pytest_crmeval/controller/recorder.py", "_conclude"),
 }
-"""Where the parts of a run are found in a profile; the last three are ours alone."""
+"""Part of a run -> its function in a profile; the last three are only ours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Projects:
-    """The two peers: the same number of cases under the same node ids."""
+    """The two projects: the same number of cases under the same node ids."""
 
     ours: Path
     plain: Path
@@ -120,7 +121,7 @@ class Projects:
 
     @classmethod
     def written(cls, folder: Path, cases: int, dsn: str) -> "Projects":
-        """Write both."""
+        """Write both projects."""
         ours, plain = folder / "ours", folder / "plain"
         for project in (ours, plain):
             project.mkdir(parents=True)
@@ -132,16 +133,16 @@ class Projects:
         return cls(ours=ours, plain=plain, cases=cases, dsn=dsn)
 
     def contenders(self) -> dict[str, Callable[[], Timing]]:
-        """Return what takes turns."""
+        """Return the contenders."""
         ours = partial(timed, pytest_command("-n", "2"), self.ours, CRMEVAL_DSN=self.dsn)
         return {
             NO_FSYNC: partial(ours, BENCH_FSYNC="off"),
-            OURS: ours,  # between the two that it is compared with
+            OURS: ours,  # between the two contenders that it is compared with
             PLAIN: partial(timed, pytest_command("-n", "2", "-p", "no:crmeval"), self.plain),
         }
 
     def profiled(self, folder: Path, *how: str) -> pstats.Stats:
-        """Return the profile of a run, of the process that was started alone."""
+        """Return the profile of a run, only of the process that was started."""
         path = folder / "profile"
         command = pytest_command(*how)
         profiling = [command[0], "-m", "cProfile", "-o", str(path), *command[1:]]
@@ -161,31 +162,31 @@ def _line(number: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overhead:
-    """What was measured at one size."""
+    """The measurements for one number of cases."""
 
     cases: int
     timings: Mapping[str, Sequence[Timing]]
 
     def wall(self, contender: str) -> list[float]:
-        """Return the seconds of each round."""
+        """Return the wall time of each round in seconds."""
         return [timing.seconds for timing in self.timings[contender]]
 
     def cpu(self, contender: str) -> list[float]:
-        """Return the CPU seconds of each round, all processes together."""
+        """Return the CPU seconds of each round, for all processes together."""
         return [timing.cpu_seconds for timing in self.timings[contender]]
 
     @property
     def added(self) -> Spread:
-        """What we add to a run, in seconds."""
+        """The overhead of a run in seconds."""
         return differences(self.wall(OURS), self.wall(PLAIN))
 
     @property
     def per_case(self) -> float:
-        """The number to watch, in seconds."""
+        """The overhead per case in seconds."""
         return self.added.median / self.cases
 
     def lines(self) -> Iterator[str]:
-        """Yield what to print."""
+        """Yield the lines of the report."""
         for contender in self.timings:
             yield f"{contender:<24} {Spread(self.wall(contender)).shown('s')}"
         per_case = 1e3 / self.cases
@@ -194,23 +195,23 @@ class Overhead:
         yield f"  as CPU, all processes  {cpu.shown('ms', per_case)}"
         if NO_FSYNC in self.timings:
             fsync = differences(self.wall(OURS), self.wall(NO_FSYNC))
-            yield f"  of it for fsync        {fsync.shown('ms', per_case)}"
+            yield f"  for fsync              {fsync.shown('ms', per_case)}"
 
 
 def measure(folder: Path, cases: int, dsn: str) -> Overhead:
-    """Measure and print one size."""
+    """Measure one number of cases, and print the result."""
     heading(f"{cases} trivial cases, -n 2 ({ROUNDS[cases]} each, in turn)")
     contenders = Projects.written(folder / str(cases), cases, dsn).contenders()
     if cases == SMALL:
         warm_up(contenders)
-        del contenders[NO_FSYNC]  # too little of it to be seen in a small run
+        del contenders[NO_FSYNC]  # too small to be measured in a small run
     overhead = Overhead(cases=cases, timings=take_turns(contenders, ROUNDS[cases]))
     print("\n".join(overhead.lines()), flush=True)
     return overhead
 
 
 def compare(small: Overhead, large: Overhead) -> None:
-    """Print whether a case costs the same in a large run."""
+    """Print whether the overhead per case is the same in a large run."""
     heading("Is it linear?")
     slope = (large.added.median - small.added.median) / (large.cases - small.cases)
     fixed = small.added.median - slope * small.cases
@@ -221,7 +222,7 @@ def compare(small: Overhead, large: Overhead) -> None:
 
 
 def explain(folder: Path, dsn: str) -> None:
-    """Print where the time goes."""
+    """Print profiles."""
     heading(f"Where it goes: {PROFILED} cases under cProfile, ms per case")
     projects = Projects.written(folder / "profiled", PROFILED, dsn)
     ours = projects.profiled(projects.ours, "-p", "no:xdist")
@@ -252,7 +253,7 @@ def _print_functions(profile: pstats.Stats) -> None:
 
 
 def _rows(profile: pstats.Stats) -> Iterator[tuple[tuple[str, int, str], tuple[int, int, float, float]]]:
-    """Yield function -> primitive calls, calls, own seconds, seconds with what it called."""
+    """Yield each function with its primitive calls, calls, own seconds and cumulative seconds."""
     stats = profile.stats  # type: ignore[attr-defined] # there for decades, but not in typeshed
     for function, row in stats.items():
         yield function, row[:4]
@@ -273,7 +274,7 @@ def _fsync_of_a_line(folder: Path) -> str:
 
 
 def main() -> None:
-    """Measure everything and leave nothing behind."""
+    """Run the benchmark and clean up."""
     with tempfile.TemporaryDirectory(prefix="crmeval-bench-") as name, embedded_server() as dsn:
         folder = Path(name)
         small, large = measure(folder, SMALL, dsn), measure(folder, LARGE, dsn)

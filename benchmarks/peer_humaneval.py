@@ -1,4 +1,4 @@
-"""The evaluator of openai/human-eval, on programs of ours; run by ``sandbox.py`` in an environment of its own."""
+"""Run programs with the evaluator of openai/human-eval; used by ``sandbox.py`` in a separate environment."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""The peer of ``inflight.py``: inspect_ai makes so many calls to the same server. Runs in an environment of its own."""
+"""The peer of ``inflight.py``: inspect_ai makes the same calls to the same server, in a separate environment."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def main(url: str, tools: str, samples: int, calls: int, at_once: int) -> None:
-    """Evaluate one task whose every sample makes so many calls, one after the other."""
+    """Evaluate a task in which every sample makes several calls, one after the other."""
     os.environ["OPENAI_API_KEY"] = "none"
     import inspect_ai
     from inspect_ai.dataset import Sample
@@ -46,7 +46,7 @@ def main(url: str, tools: str, samples: int, calls: int, at_once: int) -> None:
 
 
 def _plain(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Return what the peer's schema knows: types, properties, what is required."""
+    """Return the keywords that the peer's schema supports: types, properties, required."""
     properties = {
         name: {"type": "string", "description": schema.get("description", "")}
         for name, schema in parameters.get("properties", {}).items()

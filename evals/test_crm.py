@@ -1,4 +1,4 @@
-"""CRM agents on multi-turn conversations of our own; ``--crmeval-conversations FILE`` plays others instead."""
+"""CRM agents on multi-turn conversations; ``--crmeval-conversations FILE`` plays other conversations instead."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from pytest_crmeval import Conversation, Trial
 
 @pytest.mark.conversations("data/crm.jsonl")
 def test_conversation(conversation: Conversation, evaluate: Callable[[Conversation], Trial]) -> None:
-    """The agent leaves the CRM as the user asked, has looked up what was asked for, and says it as it is."""
+    """The agent changes the CRM as requested, looks up what the user asks for, and reports it truthfully."""
     trial = evaluate(conversation)
 
     assert trial.passed, trial.explain()

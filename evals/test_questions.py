@@ -1,4 +1,4 @@
-"""Questions of our own, with one answer each; ``--crmeval-questions FILE --crmeval-suite NAME`` asks others instead."""
+"""Questions with one answer each; ``--crmeval-questions FILE --crmeval-suite NAME`` asks other questions instead."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from pytest_crmeval import Question, Trial
 
 @pytest.mark.questions("data/questions.jsonl")
 def test_question(question: Question, evaluate: Callable[[Question], Trial]) -> None:
-    """The agent gives the right answer, in the form that was asked for."""
+    """The agent gives the right answer in the requested form."""
     trial = evaluate(question)
 
     assert trial.passed, trial.explain()
@@ -17,7 +17,7 @@ def test_question(question: Question, evaluate: Callable[[Question], Trial]) -> 
 
 @pytest.mark.questions("data/browse.csv", suite="browsecomp", confidential=True)
 def test_browsecomp(question: Question, evaluate: Callable[[Question], Trial]) -> None:
-    """The agent finds what takes several steps to find. The questions are encrypted, and stay so."""
+    """The agent answers questions that take several steps of research. They are encrypted, and stay so."""
     trial = evaluate(question)
 
     assert trial.passed, trial.explain()

@@ -24,7 +24,7 @@ def is_suitable(case: dict[str, Any]) -> bool:
 
 
 def simulated(case: dict[str, Any], style: str) -> dict[str, Any]:
-    """Return a conversation whose user knows what the original one says, and the same answer key."""
+    """Return a conversation with the same answer key and a simulated user who knows the original utterances."""
     keys = ("turn_id", "expected_tool", "expected_args", "further_calls", "implied_args")
     turns = [{key: turn[key] for key in keys if key in turn} for turn in case["turns"]]
     goal = f"Have these {len(turns)} requests handled, one after the other, in this order." if turns[1:] else ""
@@ -45,7 +45,7 @@ def simulated(case: dict[str, Any], style: str) -> dict[str, Any]:
 
 
 def cases(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield every so many of the suitable conversations."""
+    """Yield a regular selection of the suitable conversations."""
     with path.open(encoding="utf-8") as file:
         suitable = [case for case in map(json.loads, file) if is_suitable(case)]
     for number, case in enumerate(suitable[::EVERY][:COUNT]):

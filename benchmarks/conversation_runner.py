@@ -1,7 +1,7 @@
-"""What ``conversations.py`` measures: conversations, the SQL that they need, and a desk where both are gone through.
+"""Runs conversations and their recorded SQL for ``conversations.py``.
 
-The SQL is recorded while the oracle plays, with the ids that were generated, because later statements refer to them.
-Before it is measured it is replayed, and every row must come back the same: it is no less work than playing.
+The SQL is recorded while the oracle plays, including generated ids, because later statements refer to them. Before it
+is measured, it is replayed and must return the same rows. So it is as much work for the server as playing.
 """
 
 import time
@@ -34,21 +34,21 @@ BARE, EXACT, PLAY, TRIAL = "bare", "exact", "play", "trial"
 CONTENDERS = (BARE, EXACT, PLAY, TRIAL)
 
 Around = Callable[[str], AbstractContextManager[None]]
-"""Given the name of a part, a context for it."""
+"""Returns the context in which a part is executed, given its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """What was executed, and what came of it."""
+    """An executed statement and its result."""
 
     text: bytes
     values: Params | None = None
     rows: Sequence[tuple[Any, ...]] | None = None
-    """None if it is not of the kind that brings rows."""
+    """None if the statement returns no rows."""
     failed: bool = False
 
     def execute(self, connection: Connection) -> Sequence[tuple[Any, ...]] | None:
-        """Do it again, and fetch what it brings."""
+        """Execute it again and fetch its rows."""
         if self.failed:
             with suppress(psycopg.Error):
                 connection.execute(self.text, self.values)
@@ -57,59 +57,59 @@ class Statement:
         return None if self.rows is None else cursor.fetchall()
 
     @property
-    def saves(self) -> bool:
-        """Whether it makes a savepoint."""
+    def is_savepoint(self) -> bool:
+        """Whether it creates a savepoint."""
         return self.text.startswith(b"SAVEPOINT")
 
 
 BEGIN, ROLLBACK = Statement(text=b"BEGIN"), Statement(text=b"ROLLBACK")
 
 
-class Tape:
-    """Listens to a connection while a conversation is played on it."""
+class SqlRecorder:
+    """Records the SQL of a connection while a conversation is played."""
 
     def __init__(self) -> None:
         self._statements: list[Statement] = []
         self._calls: list[int] = []
-        """How many statements there were before each call."""
+        """The number of statements before each call."""
 
     @contextmanager
     def __call__(self, part: str) -> Iterator[None]:
-        """Note where calls begin."""
+        """Record where calls begin."""
         self._calls += [len(self._statements)] if part == "calls" else []
         yield
 
-    def listen(self) -> type[psycopg.Cursor[Any]]:
-        """Return cursors that are heard."""
-        tape = self._statements
+    def cursor_class(self) -> type[psycopg.Cursor[Any]]:
+        """Return a cursor class that records its statements."""
+        statements = self._statements
 
-        class Heard(psycopg.Cursor[Any]):
-            def execute(self, query: Any, params: Params | None = None, **how: Any) -> "Heard":  # noqa: ANN401
+        class RecordingCursor(psycopg.Cursor[Any]):
+            def execute(self, query: Any, params: Params | None = None, **how: Any) -> "RecordingCursor":  # noqa: ANN401
                 text = _text(query, self)
                 try:
                     super().execute(query, params, **how)
                 except psycopg.Error:
-                    tape.append(Statement(text=text, values=params, failed=True))
+                    statements.append(Statement(text=text, values=params, failed=True))
                     raise
                 rows = self.fetchall() if self.description else None
-                tape.append(Statement(text=text, values=params, rows=rows))
+                statements.append(Statement(text=text, values=params, rows=rows))
                 if rows:
                     self.scroll(0, "absolute")
                 return self
 
-        return Heard
+        return RecordingCursor
 
     def exact(self) -> list[Statement]:
-        """Return everything that was executed."""
+        """Return all recorded statements."""
         return [BEGIN, *self._statements, ROLLBACK]
 
     def bare(self) -> list[Statement]:
-        """Return what was executed with a savepoint before each call, whether one was made or not."""
-        made = [statement for statement in self._statements if statement.saves]
+        """Return the recorded statements with a savepoint before every call."""
+        made = [statement for statement in self._statements if statement.is_savepoint]
         script = [BEGIN]
         for place, statement in enumerate([*self._statements, ROLLBACK]):
             script += made[:1] * self._calls.count(place)
-            script += [] if statement.saves else [statement]
+            script += [] if statement.is_savepoint else [statement]
         return script
 
 
@@ -119,8 +119,8 @@ def _text(query: str | bytes | sql.Composable, cursor: psycopg.Cursor[Any]) -> b
     return query if isinstance(query, bytes) else query.encode()
 
 
-class Overheard:
-    """A CRM with something around each thing that is done with it."""
+class InstrumentedCrm:
+    """A CRM whose operations run inside a given context."""
 
     def __init__(self, crm: Crm, around: Around) -> None:
         self._crm = crm
@@ -128,12 +128,12 @@ class Overheard:
 
     @property
     def tools(self) -> Sequence[Tool]:
-        """What can be called."""
+        """The tools of the CRM."""
         return self._crm.tools
 
     @contextmanager
     def seeded(self, seed: Seed, now: datetime, salt: str = "") -> Iterator[None]:
-        """Seed, and roll back."""
+        """Seed the CRM and roll back at the end."""
         seeded = self._crm.seeded(seed, now, salt)
         with self._around("seed"):
             seeded.__enter__()
@@ -142,7 +142,7 @@ class Overheard:
             seeded.__exit__(None, None, None)
 
     def call(self, call: ToolCall) -> ToolResult:
-        """Call."""
+        """Make a call."""
         with self._around("calls"):
             return self._crm.call(call)
 
@@ -152,8 +152,8 @@ class Overheard:
             return self._crm.snapshot()
 
 
-class Watch:
-    """Adds up what each part takes by itself, and how much of it is spent on a statement by driver and server."""
+class Stopwatch:
+    """Adds up the time of each part, and how much of it was spent waiting for the server."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -162,7 +162,7 @@ class Watch:
 
     @contextmanager
     def __call__(self, part: str) -> Iterator[None]:
-        """Count what happens now for ``part``, and not for what it is a part of."""
+        """Count the time for ``part``, and not for the part around it."""
         outer = self._inside[-1]
         self._inside.append(part)
         start = time.perf_counter()
@@ -172,8 +172,8 @@ class Watch:
         self.seconds[part] = self.seconds.get(part, 0.0) + took
         self.seconds[outer] = self.seconds.get(outer, 0.0) - took
 
-    def over(self, wait: Callable[..., Any]) -> Callable[..., Any]:
-        """Return psycopg's ``wait``, in which it sends and receives, under watch."""
+    def timed_wait(self, wait: Callable[..., Any]) -> Callable[..., Any]:
+        """Return psycopg's ``wait``, which sends and receives, with its time recorded."""
 
         def watched(*given: Any, **named: Any) -> Any:  # noqa: ANN401 (as psycopg has it)
             start, part = time.perf_counter(), self._inside[-1]
@@ -187,37 +187,40 @@ class Watch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """What it took to go through conversations once."""
+    """The time of one pass through all conversations."""
 
     cases: int
     seconds: float
     cpu_seconds: float
-    """Of this process and of the server's process that works for it: one of the two always waits for the other."""
+    """Of this process and its PostgreSQL backend: one of the two always waits for the other."""
 
     @property
     def rate(self) -> float:
-        """Conversations a second."""
+        """Conversations per second."""
         return self.cases / self.seconds
 
     @property
     def quiet_rate(self) -> float:
-        """Conversations a second on a core of its own."""
+        """Conversations per second on an idle core."""
         return self.cases / self.cpu_seconds
 
 
-class Desk:
-    """One process with its database, its conversations, and the SQL that they need."""
+class ConversationRunner:
+    """Runs conversations, or their recorded SQL, in one database."""
 
     def __init__(self, address: Address, conversations: Sequence[Conversation]) -> None:
         self._plain, self._connection = address.connect(), address.connect()
         self._crm = PostgresCrm(self._connection)
         self._conversations = conversations
-        tapes = [self._recorded(conversation) for conversation in conversations]
-        self._scripts = {BARE: [tape.bare() for tape in tapes], EXACT: [tape.exact() for tape in tapes]}
+        recorders = [self._recorded(conversation) for conversation in conversations]
+        self._scripts = {
+            BARE: [recorder.bare() for recorder in recorders],
+            EXACT: [recorder.exact() for recorder in recorders],
+        }
         self._check()
 
-    def passed(self, contender: str) -> Pass:
-        """Go through all conversations once."""
+    def run(self, contender: str) -> Pass:
+        """Run all conversations once."""
         connection = self._plain if contender in self._scripts else self._connection
         cpu, start = _cpu(connection), time.perf_counter()
         if contender in self._scripts:
@@ -232,34 +235,36 @@ class Desk:
         return Pass(cases=len(self._conversations), seconds=seconds, cpu_seconds=_cpu(connection) - cpu)
 
     def statements(self, contender: str) -> float:
-        """Return how many statements a conversation has executed, on average."""
+        """Return the mean number of statements per conversation."""
         return sum(map(len, self._scripts[contender])) / len(self._conversations)
 
-    def watched(self) -> tuple[Watch, int]:
-        """Try all conversations under a watch; return it, and how many the oracle passed."""
-        watch = Watch()
-        crm = Overheard(self._crm, watch)
-        with mock.patch.object(self._connection, "wait", watch.over(self._connection.wait)):
+    def timed_trials(self) -> tuple[Stopwatch, int]:
+        """Play and score all conversations; return the times, and how many passed."""
+        watch = Stopwatch()
+        crm = InstrumentedCrm(self._crm, watch)
+        with mock.patch.object(self._connection, "wait", watch.timed_wait(self._connection.wait)):
             passed = [trial(conversation, crm, watch) for conversation in self._conversations]
         return watch, sum(passed)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         self._plain.close()
         self._connection.close()
 
-    def _recorded(self, conversation: Conversation) -> Tape:
-        tape = Tape()
-        with mock.patch.object(self._connection, "cursor_factory", tape.listen()):
-            _play(conversation, Overheard(self._crm, tape))
-        return tape
+    def _recorded(self, conversation: Conversation) -> SqlRecorder:
+        recorder = SqlRecorder()
+        with mock.patch.object(self._connection, "cursor_factory", recorder.cursor_class()):
+            _play(conversation, InstrumentedCrm(self._crm, recorder))
+        return recorder
 
     def _check(self) -> None:
-        """See that the recorded SQL does the same work."""
+        """Check that the recorded SQL returns the same rows."""
         for statement in (one for scripts in self._scripts.values() for script in scripts for one in script):
             rows = statement.execute(self._plain)
             if _in_any_order(rows) != _in_any_order(statement.rows):
-                raise SystemExit(f"{statement.text!r}\nbrought {statement.rows} when it was played, and now {rows}")
+                raise SystemExit(
+                    f"{statement.text!r}\nreturned {statement.rows} when recorded, but {rows} when replayed"
+                )
 
 
 def _in_any_order(rows: Sequence[tuple[Any, ...]] | None) -> Sequence[tuple[Any, ...]] | None:
@@ -268,7 +273,7 @@ def _in_any_order(rows: Sequence[tuple[Any, ...]] | None) -> Sequence[tuple[Any,
 
 
 def _cpu(connection: Connection) -> float:
-    """Return the CPU seconds of this process and of its server process; the second is known on Linux only."""
+    """Return the CPU seconds of this process and, on Linux, of its PostgreSQL backend."""
     usage = Path(f"/proc/{connection.info.backend_pid}/schedstat")
     return time.process_time() + (int(usage.read_text().split()[0]) / 1e9 if usage.exists() else 0.0)
 
@@ -283,7 +288,7 @@ def _nothing(_part: str) -> AbstractContextManager[None]:
 
 
 def trial(conversation: Conversation, crm: Crm, around: Around = _nothing) -> bool:
-    """Do what the fixture ``evaluate`` does; return whether the oracle passed."""
+    """Play and score a conversation as the ``evaluate`` fixture does; return whether it passed."""
     with around("turns and oracle"):
         reference = play_reference(conversation, Oracle(conversation), crm)
         evidence = observe(conversation, Oracle(conversation), crm, reference)
