@@ -11,8 +11,8 @@ from pytest_crmeval.models.specs import PARAMETERS, ModelSpec
 INTRODUCTION = """\
 # Models
 
-Every spec of a model, its parameters, its key and its API. [Evaluate models](../models.md) explains how they are used;
-`crmeval models` lists single models with price, context and retirement date.
+All providers and parameters of a model spec. [Models as agents](../models.md) explains how to use them;
+`crmeval models` lists the known models with price, context and retirement date.
 
 This page is generated: `.venv/bin/python docs/model_specs.py > docs/reference/models.md`.
 """
@@ -34,7 +34,7 @@ def page() -> Iterator[str]:
         yield f"| `{name}` | `{spec}` | {f'{gone.date}{then}' if gone else ''} |"
     yield "\n## Providers\n\n| spec | what it is | API | key | address | list price |\n|---|---|---|---|---|---|"
     yield from map(_provider, PROVIDERS.values())
-    yield "\nA list price is that of genai-prices for the provider's own address. Elsewhere, `?price=` sets it."
+    yield "\nThe last column is the provider in genai-prices whose list prices apply at the provider's own address. For other addresses, set `?price=`."
     yield "\n## APIs\n\n| API | carried between steps and turns | priced |\n|---|---|---|"
     for api, carried in CARRIED.items():
         yield f"| {api} | {carried} | input, input read from the cache and written to it, output; thoughts are output |"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # psycopg and msgspec are loaded only when something is playe
 HELP = """\
 Write conversations with a CRM: different companies, people, deals, wordings and skills. Every value follows from what
 was said or shown before. The same seed and count give the same file, byte for byte, on every machine. Before the file
-is written, each conversation is played with the oracle on a real PostgreSQL (embedded, or that of CRMEVAL_DSN).
+is written, the oracle plays each conversation on a real PostgreSQL (embedded, or the one that CRMEVAL_DSN names).
 
     crmeval generate --seed 42 --count 1200 -o evals/data/crm.jsonl     # the bundled suite
     crmeval generate --seed 7 --count 50 -o mine.jsonl && crmeval describe mine.jsonl

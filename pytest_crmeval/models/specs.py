@@ -230,7 +230,7 @@ _PARSERS: Mapping[str, Callable[[str], Any]] = {
 PARAMETERS: Mapping[str, tuple[str, str]] = {
     "temperature": ("0.0", "0 to 2 (Anthropic: 0 to 1), or `default` for the model's own"),
     "max_output_tokens": (
-        f"{reasoning.REPLY_TOKENS}; {reasoning.ROOM} for models that think",
+        f"{reasoning.REPLY_TOKENS}; {reasoning.ROOM} for reasoning models",
         "limit for one answer, including its thoughts",
     ),
     "effort": ("the model's", f"how much the model thinks: {', '.join(reasoning.EFFORTS)}"),
@@ -241,7 +241,7 @@ PARAMETERS: Mapping[str, tuple[str, str]] = {
     "key": ("the provider's", "name of the environment variable with the key, never the key itself"),
     "price": ("genai-prices", "US dollars per million tokens: `input/output` or `input/cached/output`"),
     "timeout": (
-        f"{PLAIN_SECONDS:g}; {THINKING_SECONDS:g} for models that think",
+        f"{PLAIN_SECONDS:g}; {THINKING_SECONDS:g} for reasoning models",
         "seconds for one attempt, from connecting to the last byte",
     ),
     "retries": ("6", "maximum number of retries of a call"),

@@ -1,4 +1,4 @@
-"""Models that think: their thoughts are carried between steps and turns as each API wants it, and counted."""
+"""Reasoning models: their thoughts are carried between steps and turns as each API wants it, and counted."""
 
 import json
 from typing import Any
