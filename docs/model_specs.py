@@ -34,7 +34,8 @@ def page() -> Iterator[str]:
         yield f"| `{name}` | `{spec}` | {f'{gone.date}{then}' if gone else ''} |"
     yield "\n## Providers\n\n| spec | what it is | API | key | address | list price |\n|---|---|---|---|---|---|"
     yield from map(_provider, PROVIDERS.values())
-    yield "\nThe last column is the provider in genai-prices whose list prices apply at the provider's own address. For other addresses, set `?price=`."
+    yield "\nThe last column names the price list of genai-prices, which applies only to the provider's own address."
+    yield "For other addresses, set `?price=`."
     yield "\n## APIs\n\n| API | carried between steps and turns | priced |\n|---|---|---|"
     for api, carried in CARRIED.items():
         yield f"| {api} | {carried} | input, input read from the cache and written to it, output; thoughts are output |"

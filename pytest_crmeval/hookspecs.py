@@ -26,18 +26,18 @@ def pytest_crmeval_sandbox(config: pytest.Config, spec: str) -> "Sandbox | None"
 
 @pytest.hookspec
 def pytest_crmeval_trial_finished(config: pytest.Config, trial: "Trial") -> None:
-    """Take notice of a trial, on the controller, after it is in the journal."""
+    """Called on the controller for each trial, after it was written to the journal."""
 
 
 @pytest.hookspec
 def pytest_crmeval_report(config: pytest.Config, report: "Report") -> None:
-    """Take notice of the report, on the controller, when it is written: with its gates judged and its comparison."""
+    """Called on the controller when the report is written, with the results of its gates and its comparison."""
 
 
 @pytest.hookspec
 def pytest_crmeval_gate(config: pytest.Config, report: "Report") -> "Sequence[Ruling] | Ruling | None":
-    """Judge a whole run by a rule of your own, on the controller: return rulings, or None if you have none.
+    """Evaluate a rule of your own for the whole run, on the controller. Return rulings, or None if there are none.
 
-    A ruling that does not hold makes the run red, as a gate of the project does. The run of one shard is not judged;
-    what was merged of shards is when a run goes on with it.
+    If a ruling does not hold, the exit status is 1, as with a gate of the project. The hook is not called for a
+    single shard, nor by ``crmeval merge``; it is called when a merged run is resumed.
     """
