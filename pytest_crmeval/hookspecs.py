@@ -26,12 +26,12 @@ def pytest_crmeval_sandbox(config: pytest.Config, spec: str) -> "Sandbox | None"
 
 @pytest.hookspec
 def pytest_crmeval_trial_finished(config: pytest.Config, trial: "Trial") -> None:
-    """Called on the controller for each trial, after it was written to the journal."""
+    """Handle a finished trial, on the controller, after it was written to the journal."""
 
 
 @pytest.hookspec
 def pytest_crmeval_report(config: pytest.Config, report: "Report") -> None:
-    """Called on the controller when the report is written, with the results of its gates and its comparison."""
+    """Handle the finished report, on the controller, with the results of its gates and its comparison."""
 
 
 @pytest.hookspec

@@ -22,19 +22,19 @@ if TYPE_CHECKING:  # loaded in every pytest run of the environment
 
 @pytest.fixture
 def conversation(request: pytest.FixtureRequest) -> "Conversation":
-    """Give the conversation of this test; the ``conversations`` marker brings it."""
+    """Conversation of this test, from its ``conversations`` marker."""
     return _given(request)  # type: ignore[return-value] # the marker brings this kind
 
 
 @pytest.fixture
 def question(request: pytest.FixtureRequest) -> "Question":
-    """Give the question of this test; the ``questions`` marker brings it."""
+    """Question of this test, from its ``questions`` marker."""
     return _given(request)  # type: ignore[return-value] # the marker brings this kind
 
 
 @pytest.fixture
 def solutions(request: pytest.FixtureRequest) -> "SolutionFile":
-    """Give the solution file of this test; the ``solutions`` marker brings it."""
+    """Solution file of this test, from its ``solutions`` marker."""
     return _given(request)  # type: ignore[return-value] # the marker brings this kind
 
 
@@ -48,7 +48,7 @@ def _given(request: pytest.FixtureRequest) -> "Case":
 
 @pytest.fixture
 def agent(request: pytest.FixtureRequest) -> "Agent":
-    """Agent under evaluation; override it to bring your own."""
+    """Agent under evaluation; override it to use your own."""
     from pytest_crmeval.collect.case_item import case_of
     from pytest_crmeval.collect.context import context_of, usage_errors
     from pytest_crmeval.player.job import agent_for
@@ -63,7 +63,7 @@ def agent(request: pytest.FixtureRequest) -> "Agent":
 
 @pytest.fixture(scope="session")
 def crm(pytestconfig: pytest.Config, _crmeval_run: None) -> "Iterator[Crm]":
-    """CRM in this worker's own database, made when it is first used; override it to bring your own."""
+    """CRM in this worker's own database, created on first use; override it to use your own."""
     from pytest_crmeval.collect.context import context_of
     from pytest_crmeval.conversations.crm.postgres import PostgresCrm
     from pytest_crmeval.conversations.crm.reconnecting import ReconnectingCrm
@@ -86,7 +86,7 @@ def crm_connection(crm: "Crm") -> "psycopg.Connection[Any]":
 
 @pytest.fixture(scope="session")
 def sandbox(pytestconfig: pytest.Config, _crmeval_run: None) -> "Iterator[Sandbox]":
-    """Sandbox in which programs of solution files run, made when it is first used; override it to bring your own."""
+    """Sandbox in which programs of solution files run, created on first use; override it to use your own."""
     from pytest_crmeval.collect.context import context_of, usage_errors
     from pytest_crmeval.player.sandboxes import LazySandbox, sandbox_of
 
@@ -100,7 +100,7 @@ def sandbox(pytestconfig: pytest.Config, _crmeval_run: None) -> "Iterator[Sandbo
 
 @pytest.fixture(scope="session")
 def scorers(pytestconfig: pytest.Config) -> "Sequence[Scorer]":
-    """Scorers whose scores decide the verdict; override it to choose others."""
+    """Scorers that decide the verdict; override it to use others."""
     from pytest_crmeval.collect.context import context_of
     from pytest_crmeval.player.agents import scorers_of
 

@@ -58,7 +58,7 @@ class Conversation:
     """The time on the clock of the CRM."""
     segments: Sequence[Segment] = ()
     chain: str = ""
-    """The chain that the conversation belongs to, perhaps with others; empty if it belongs to none."""
+    """The chain that the conversation belongs to; empty if it belongs to none."""
     expected_state: Mapping[str, Sequence[Mapping[str, Json]]] = field(default_factory=dict)
     """Entity -> its exact rows at the end, in the given columns; other tables must match the reference."""
     user: SimulatedUser | None = None

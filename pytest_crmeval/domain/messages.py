@@ -35,7 +35,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolError:
-    """Why a tool refused: a kind for programs, and a message that helps an agent to recover."""
+    """Why a tool refused: a kind for programs, and a message that helps an agent recover."""
 
     kind: ErrorKind
     message: str
@@ -65,7 +65,7 @@ class Reply:
     thoughts: str = ""
     """The thoughts of a reasoning model: kept in the transcript, never scored."""
     input_tokens: int = 0
-    """Tokens that the agent has used for this reply, if it calls models itself."""
+    """Tokens that the agent used for this reply, if it calls models itself."""
     output_tokens: int = 0
     cost: float | None = None
     """Its cost in US dollars; None if it is unknown."""
@@ -78,7 +78,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One message of the dialogue; ``results`` answer the calls of the message before."""
+    """One message of the dialogue; ``results`` answer the calls of the previous message."""
 
     speaker: Speaker
     text: str = ""
@@ -87,7 +87,7 @@ class Message:
     thoughts: str = ""
     """The agent's thoughts, for readers of the transcript; messages sent to an agent have none."""
     model: str = ""
-    """The model that wrote a user's message; empty if the case has it. Messages sent to an agent don't say."""
+    """The model that wrote a user's message; empty if the case defines it, and in messages sent to an agent."""
 
 
 def user_says(text: str) -> Message:

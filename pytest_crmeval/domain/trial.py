@@ -128,7 +128,7 @@ class Trial(Record, frozen=True, kw_only=True):
     solutions: FileOutcome | None = None
     """The results of a solution file; None for other cases."""
     bill: Bill | None = None
-    """Usage and cost of the subject; None if it called no model through us."""
+    """Usage and cost of the subject; None if it called no model through pytest-crmeval."""
     simulator: Bill | None = None
     """Usage and cost of the simulated user; None if there is none. It is not part of the subject's bill."""
     roles: Mapping[str, Bill] = _NOTHING
@@ -140,11 +140,11 @@ class Trial(Record, frozen=True, kw_only=True):
     judgement: Judgement | None = None
     """The opinion of the judge; None if there is no judge."""
     notes: tuple[str, ...] = ()
-    """Remarks for the reader, for example about a setting that the model refused."""
+    """Remarks for the reader, for example about a setting that the model rejected."""
     service: Service | None = None
-    """How fast the models answered; None if no model was called through us, or only a cassette."""
+    """How fast the models answered; None if no model was called through pytest-crmeval, or only a cassette."""
     models: tuple[str, ...] = ()
-    """The models that the subject asked through us: provider:model."""
+    """The models that the subject called through pytest-crmeval: provider:model."""
     tallies: Tallies = _NOTHING
     """Counts of metrics that only this kind of case has."""
     transcript: Unwritten = _NO_TRANSCRIPT
@@ -228,7 +228,7 @@ class Trial(Record, frozen=True, kw_only=True):
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any], plan: Mapping[str, PlannedCase] | None = None) -> Self:
-        """Return the trial that ``to_dict`` wrote; TypeError or ValueError if the record is invalid.
+        """Return the trial that ``to_dict`` wrote. Raises TypeError or ValueError if the record is invalid.
 
         If ``plan`` has the same case under its key, the trial shares that object instead of a copy.
         """

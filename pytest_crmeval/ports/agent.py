@@ -26,10 +26,10 @@ class Agent(Protocol):
     """Answers a user with the help of tools.
 
     An agent sees the dialogue and the tools, never a turn or an expectation. ``reply`` may be ``async``, and may return
-    a text. With ``thread_safe = False`` a process plays one case at a time with it. With ``new_conversation()`` it
-    returns another agent for each conversation, which may have state of its own. ``reply_timeout`` is its time for a
-    reply in seconds; 0: no limit. An agent that makes its calls itself has a parameter ``tool_server`` instead of
-    ``tools``: it gets a ToolServer, or None for a question, and returns words.
+    a string instead of a Reply. Optional attributes: with ``thread_safe = False``, a process plays one case at a time
+    with the agent; ``new_conversation()`` returns the agent for one conversation, which may have state of its own;
+    ``reply_timeout`` is the time limit for a reply in seconds, 0 for no limit. An agent that makes its calls itself has
+    a parameter ``tool_server`` instead of ``tools``: it gets a ToolServer, or None for a question, and returns text.
     """
 
     @property
@@ -38,5 +38,5 @@ class Agent(Protocol):
         ...
 
     def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
-        """Answer the last message: with calls to be made, or with words and no calls."""
+        """Answer the last message, with calls to make or, without calls, with text for the user."""
         ...

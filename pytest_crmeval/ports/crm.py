@@ -31,15 +31,15 @@ class Crm(Protocol):
         ...
 
     def seeded(self, seed: Seed, now: datetime, salt: str = "") -> AbstractContextManager[None]:
-        """Have exactly the rows of ``seed`` at the start of the context, and a clock that is fixed at ``now``.
+        """Start a context with exactly the rows of ``seed`` and a clock that is fixed at ``now``.
 
         With the same ``salt``, new rows get the same ids in the same order, so that a trial can be repeated.
-        SeedError if the rows don't fit the schema.
+        Raises SeedError if the rows don't fit the schema.
         """
         ...
 
     def call(self, call: ToolCall) -> ToolResult:
-        """Execute a call. A refusal is a result and changes nothing; CrmConnectionLost if there is no answer."""
+        """Execute a call. A refusal is a result and changes nothing. Raises CrmConnectionLost if there is no answer."""
         ...
 
     def snapshot(self) -> State:

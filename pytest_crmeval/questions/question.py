@@ -23,7 +23,7 @@ class Grader(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A prompt with a reference answer and a grader. What it says is not in its repr: it may be confidential."""
+    """A prompt with a reference answer and a grader. Its repr hides the text, which may be confidential."""
 
     id: str
     fingerprint: str

@@ -13,7 +13,7 @@ class Ruling(Record, frozen=True, kw_only=True):
     """The value, or, for a breach, why the gate did not hold."""
     suite: str = ""
     subject: str = ""
-    """Empty: all subjects of the suite together."""
+    """Empty if all subjects of the suite were evaluated together."""
     value: float | None = None
     low: float | None = None
     """The 95 % interval of the value."""
@@ -21,10 +21,10 @@ class Ruling(Record, frozen=True, kw_only=True):
     bound: float | None = None
     """What the value was compared with; for a rule on a baseline, the resulting number."""
     margin: float | None = None
-    """How far the value is on the right side of the bound; below zero on the wrong one."""
+    """Distance of the value from the bound; negative if the value is on the wrong side."""
     needed: int | None = None
-    """How many more cases would settle it at the same rate; 0 if it is settled, None if unknown."""
+    """How many more cases would settle the result at the same rate; 0 if it is settled, None if unknown."""
     p: float | None = None
-    """For a rule on being worse: the p-value, Holm-corrected."""
+    """Holm-corrected p-value of ``not worse than baseline``."""
     of_plugin: bool = False
-    """Whether a gate of a plugin found it, which only a run can evaluate again. Set by us."""
+    """Whether it comes from a plugin's gate, which only a run can evaluate. Set by pytest-crmeval."""

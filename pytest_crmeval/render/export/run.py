@@ -45,7 +45,7 @@ class LoadedRun:
 def load_run(run: str | Path = LATEST, reports: str | Path = "reports") -> LoadedRun:
     """Load a run, which may still be running, by its id in the folder ``reports`` or by a path to it.
 
-    NoRunError if there is no such run; JournalError or ReportError if its files can't be read.
+    Raises NoRunError if there is no such run, and JournalError or ReportError if its files can't be read.
     """
     place = place_of(str(run), Path(reports))
     if place.name != JOURNAL:

@@ -285,7 +285,7 @@
 
   const learningOf = (found) => block("Learning", [
     ["mode", `${found.learning}, ${found.mode}, conversation ${found.position} of the stream, ${found.entries} entries in the playbook`],
-    ["reviews", counted(found.reviews)], ["guidance of the teacher", (found.guidance || []).join("\n")],
+    ["reviews", counted(found.reviews)], ["the teacher's guidance", (found.guidance || []).join("\n")],
     ["reward", found.reward && fixed(found.reward.score, 3)],
     ["learned", (found.added || []).map((entry) => `${entry.cue.join(" / ")}: ${entry.action}`).join("\n")],
     ["trouble", (found.trouble || []).join("\n")],
