@@ -132,9 +132,9 @@ class InstrumentedCrm:
         return self._crm.tools
 
     @contextmanager
-    def seeded(self, seed: Seed, now: datetime, salt: str = "") -> Iterator[None]:
+    def seeded(self, seed: Seed, now: datetime, salt: str = "", page_size: int = 0) -> Iterator[None]:
         """Seed the CRM and roll back at the end."""
-        seeded = self._crm.seeded(seed, now, salt)
+        seeded = self._crm.seeded(seed, now, salt, page_size)
         with self._around("seed"):
             seeded.__enter__()
         yield

@@ -31,9 +31,9 @@ class PaperCrm:
         self.trials: list[tuple[Seed, datetime]] = []
 
     @contextmanager
-    def seeded(self, seed: Seed, now: datetime, salt: str = "") -> Iterator[None]:
+    def seeded(self, seed: Seed, now: datetime, salt: str = "", page_size: int = 0) -> Iterator[None]:
         """Start with an empty sheet."""
-        del salt
+        del salt, page_size
         self.trials.append((seed, now))
         self.calls.clear()
         yield

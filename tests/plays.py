@@ -35,9 +35,9 @@ class ListedCrm:
         self._after = after or {}
 
     @contextmanager
-    def seeded(self, seed: Seed, now: datetime, salt: str = "") -> Iterator[None]:
+    def seeded(self, seed: Seed, now: datetime, salt: str = "", page_size: int = 0) -> Iterator[None]:
         """Start anew, which is no work."""
-        del seed, now, salt
+        del seed, now, salt, page_size
         yield
 
     def call(self, call: ToolCall) -> ToolResult:

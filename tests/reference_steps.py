@@ -31,9 +31,9 @@ class WatchedCrm:
         """What can be called."""
         return self.crm.tools
 
-    def seeded(self, seed: Seed, now: datetime, salt: str = "") -> AbstractContextManager[None]:
+    def seeded(self, seed: Seed, now: datetime, salt: str = "", page_size: int = 0) -> AbstractContextManager[None]:
         """Hold the rows of a case."""
-        return self.crm.seeded(seed, now, salt)
+        return self.crm.seeded(seed, now, salt, page_size)
 
     def call(self, call: ToolCall) -> ToolResult:
         """Do what an agent asks."""

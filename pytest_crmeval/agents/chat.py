@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 from typing import ClassVar
 
-from pytest_crmeval.domain.messages import Message, Reply, Tool
+from pytest_crmeval.domain.messages import Message, Reply, Tool, rules_apart
 from pytest_crmeval.ports.chat_model import ChatModel, Prompt
 
 
@@ -33,7 +33,9 @@ class ChatAgent:
 
     def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
         """Let the model answer; ModelError if it gives no answer."""
-        return self.model.complete(Prompt(system=self.system, messages=messages, tools=tools)).reply
+        rules, dialogue = rules_apart(messages)
+        system = f"{self.system}\n\n{rules}" if rules else self.system
+        return self.model.complete(Prompt(system=system, messages=dialogue, tools=tools)).reply
 
 
 def for_questions(agent: ChatAgent) -> ChatAgent:

@@ -45,7 +45,10 @@ def run(options: argparse.Namespace) -> int:
 
     case = _found(options.file, options.case)
     try:
-        with standalone_crm(os.environ.get("CRMEVAL_DSN")) as crm, crm.seeded(case.seed, case.now):
+        with (
+            standalone_crm(os.environ.get("CRMEVAL_DSN")) as crm,
+            crm.seeded(case.seed, case.now, page_size=case.page_size),
+        ):
             session = ToolSession(crm.tools)
             with serving(session, options.port) as server, session.open(_shown(crm.call)):
                 said = "".join(f"user:  {turn.utterance}\n" for turn in case.turns)

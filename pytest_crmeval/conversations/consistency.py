@@ -11,6 +11,7 @@ from pytest_crmeval.conversations.scorers.mentions import read
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence, Reference
 from pytest_crmeval.domain.json import Json
+from pytest_crmeval.domain.messages import user_says
 
 _PLACEHOLDER = re.compile(r"\{\s*[\w.]+\s*\}")
 
@@ -59,6 +60,7 @@ def _facts(case: Conversation, reference: Reference) -> Iterator[str]:
     if not any(turn.expectation.facts for turn in case.turns):
         return
     grounds, outputs = Grounds(case.now.date().isoformat()), reference.transcript.outputs
+    grounds.add([user_says(case.policy)])
     for number, (turn, exchange) in enumerate(zip(case.turns, reference.transcript.exchanges, strict=True), start=1):
         grounds.add(exchange.messages)
         for fact in turn.expectation.facts or ():

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from pytest_crmeval.conversations.references import REFERENCE, outputs_of, resolve, resolved
 from pytest_crmeval.conversations.scorers.facts import NOTHING, facts_of
+from pytest_crmeval.conversations.troubled_crm import NO_ANSWER
 from pytest_crmeval.domain.calls import canonical, writes
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.expectation import Expectation
@@ -32,15 +33,15 @@ class Oracle:
         del tools  # the oracle knows what to call
         starts = [place for place, message in enumerate(messages) if message.speaker == "user"]
         expectation, said = self._expectations[len(starts) - 1], messages[starts[-1] :]
-        step = sum(message.speaker == "agent" for message in said)
-        if step < len(expectation.calls):
-            call = expectation.calls[step]
+        results = [result for _, result in answered_in(said) if result.error != NO_ANSWER]
+        if len(results) < len(expectation.calls):
+            call = expectation.calls[len(results)]
             refers = REFERENCE.search(repr(call.arguments))
             return Reply(calls=(resolved(call, outputs_of(messages, self._calls)) if refers else call,))
         if self._recites and expectation.answer:
             return Reply(text=expectation.answer.text or next(iter(expectation.answer.others), "Done."))
         outputs = outputs_of(messages, self._calls) if expectation.facts else {}
-        return Reply(text=truthful_reply(expectation, [result for _, result in answered_in(said)], outputs))
+        return Reply(text=truthful_reply(expectation, results, outputs))
 
 
 def truthful_reply(expectation: Expectation, results: Sequence[ToolResult], outputs: Outputs) -> str:

@@ -18,7 +18,7 @@ from pytest_crmeval.domain.messages import (
 )
 from pytest_crmeval.models.usage_meter import current
 from pytest_crmeval.ports.agent import Agent
-from pytest_crmeval.ports.crm import Crm
+from pytest_crmeval.ports.crm import CallableCrm
 
 Answering = Callable[[list[Message], list[Message]], bool]
 """Adds an agent's answer to the first list; the second has the copies of it that the agent is shown.
@@ -30,7 +30,7 @@ _NOT_CALLED = "agent {!r}: it has a tool server, so it must make its calls there
 
 
 @contextmanager
-def answering_itself(agent: Agent, crm: Crm, max_steps: int) -> Iterator[Answering]:
+def answering_itself(agent: Agent, crm: CallableCrm, max_steps: int) -> Iterator[Answering]:
     """Yield how an agent answers that makes its calls itself; its tool server lasts as long as the conversation."""
     session = ToolSession(crm.tools)
     with serving(session) as server:
@@ -58,7 +58,7 @@ def answering_itself(agent: Agent, crm: Crm, max_steps: int) -> Iterator[Answeri
 class _Calls:
     """The calls of one turn: each is a step of the dialogue, as if the agent had replied with it."""
 
-    def __init__(self, messages: list[Message], crm: Crm, most: int) -> None:
+    def __init__(self, messages: list[Message], crm: CallableCrm, most: int) -> None:
         self._messages = messages
         self._crm = crm
         self._most = most

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 
-from pytest_crmeval.conversations.play import answering
+from pytest_crmeval.conversations.play import answering, rules_of, seeded
 from pytest_crmeval.conversations.scorers.groundedness import Grounds
 from pytest_crmeval.conversations.scorers.mentions import read
 from pytest_crmeval.domain.conversation import Conversation, SimulatedUser
@@ -53,10 +53,11 @@ def observe_simulated(  # noqa: PLR0913 (the parts of a trial)
     """
     assert conversation.user is not None  # noqa: S101 (a simulated case)
     user = _Speaker(conversation.user, model, conversation.now.date().isoformat())
+    messages += rules_of(conversation)
     shown: list[Message] = []
     exchanges: list[Exchange] = []
     with (
-        crm.seeded(conversation.seed, conversation.now, f"agent {conversation.id}"),
+        seeded(crm, conversation, f"agent {conversation.id}"),
         answering(agent, crm, max_steps) as answer,
     ):
         for _ in range(2 * len(conversation.turns) + EXTRA_TURNS):

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from pytest_crmeval.domain.expectation import Expectation
 from pytest_crmeval.domain.json import Json
+from pytest_crmeval.domain.trouble import Trouble
 
 Seed = Mapping[str, Mapping[str, Mapping[str, Json]]]
 """Rows that the CRM starts with: entity name -> id -> attributes."""
@@ -20,6 +21,10 @@ class Turn:
 
     utterance: str
     expectation: Expectation
+    if_written: str = ""
+    """What the user says instead if the agent has changed something in the turn before; empty: the same."""
+    if_not_asked: str = ""
+    """What the user says instead if the agent has asked nothing in the turn before; empty: the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,5 +68,10 @@ class Conversation:
     """Entity -> its exact rows at the end, in the given columns; other tables must match the reference."""
     user: SimulatedUser | None = None
     """If there is one, the turns are only the answer key, and the dialogue takes its own course."""
+    policy: str = ""
+    """Rules of the company that the agent has to follow; part of its instructions."""
+    page_size: int = 0
+    """Rows that a search shows at a time; 0: the CRM has no pages."""
+    trouble: Sequence[Trouble] = ()
     defects: Sequence[str] = ()
     """Why the case is impossible to pass; empty if it is possible."""

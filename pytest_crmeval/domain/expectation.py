@@ -1,7 +1,7 @@
 """The answer key. Agents and providers can't import this module: import-linter enforces this."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall, ToolResult
@@ -43,6 +43,8 @@ class Expectation:
     asks: bool = False
     """Whether the reply must ask back."""
     answer: Answer | None = None
+    mistakes: Mapping[str, Sequence[ToolCall]] = field(default_factory=dict)
+    """Name of a typical mistake -> the calls of an agent that makes it in this turn."""
 
     @property
     def calls(self) -> Sequence[ToolCall]:

@@ -7,7 +7,8 @@ from typing import Literal
 
 from pytest_crmeval.domain.json import Json, copied
 
-Speaker = Literal["user", "agent", "crm"]
+Speaker = Literal["system", "user", "agent", "crm"]
+"""``system`` is the first message of a conversation with rules of the company, and of no other."""
 ErrorKind = Literal["not_found", "invalid_argument", "conflict", "refused_by_rule", "unknown_tool", "timeout"]
 _THINK = r"<(?P<end>/?)think(?:ing)?(?:\s[^<>]{0,100})?>"
 _TAG = re.compile(_THINK, re.IGNORECASE)
@@ -88,6 +89,13 @@ class Message:
     """The agent's thoughts, for readers of the transcript; messages sent to an agent have none."""
     model: str = ""
     """The model that wrote a user's message; empty if the case defines it, and in messages sent to an agent."""
+
+
+def rules_apart(messages: Sequence[Message]) -> tuple[str, Sequence[Message]]:
+    """Return the rules of the company, empty if the conversation has none, and the dialogue."""
+    if messages and messages[0].speaker == "system":
+        return messages[0].text, messages[1:]
+    return "", messages
 
 
 def user_says(text: str) -> Message:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from pytest_crmeval.domain.json import Json
-from pytest_crmeval.domain.messages import Message, ToolCall, ToolResult
+from pytest_crmeval.domain.messages import Message, ToolCall, ToolResult, rules_apart
 
 Fields = Mapping[str, Json]
 Outputs = Mapping[int, Fields]
@@ -45,7 +45,7 @@ class Exchange:
 def broken_off(messages: Sequence[Message]) -> "Transcript":
     """Return the transcript of an interrupted dialogue; each user message begins a turn."""
     turns: list[list[Message]] = []
-    for message in messages:
+    for message in rules_apart(messages)[1]:
         if message.speaker == "user" or not turns:
             turns.append([])
         turns[-1].append(message)

@@ -22,24 +22,29 @@ class CrmUnavailable(Exception):  # noqa: N818 (what it is)
     """The CRM was unreachable for too long, so the run can't continue; the message says what and how long."""
 
 
-class Crm(Protocol):
-    """A CRM that starts each trial with given rows and discards all changes at its end."""
+class CallableCrm(Protocol):
+    """A CRM during a trial."""
 
     @property
     def tools(self) -> Sequence[Tool]:
         """The tools that agents can call."""
         ...
 
-    def seeded(self, seed: Seed, now: datetime, salt: str = "") -> AbstractContextManager[None]:
+    def call(self, call: ToolCall) -> ToolResult:
+        """Execute a call. A refusal is a result and changes nothing. Raises CrmConnectionLost if there is no answer."""
+        ...
+
+
+class Crm(CallableCrm, Protocol):
+    """A CRM that starts each trial with given rows and discards all changes at its end."""
+
+    def seeded(self, seed: Seed, now: datetime, salt: str = "", page_size: int = 0) -> AbstractContextManager[None]:
         """Start a context with exactly the rows of ``seed`` and a clock that is fixed at ``now``.
 
+        With a ``page_size``, tools that list rows show so many at a time and take a cursor.
         With the same ``salt``, new rows get the same ids in the same order, so that a trial can be repeated.
         Raises SeedError if the rows don't fit the schema.
         """
-        ...
-
-    def call(self, call: ToolCall) -> ToolResult:
-        """Execute a call. A refusal is a result and changes nothing. Raises CrmConnectionLost if there is no answer."""
         ...
 
     def snapshot(self) -> State:

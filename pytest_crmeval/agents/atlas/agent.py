@@ -14,7 +14,7 @@ from pytest_crmeval.agents.learner import ReviewedProposal, SessionSetup
 from pytest_crmeval.agents.playbook import Playbook
 from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.learning import Lesson, Review
-from pytest_crmeval.domain.messages import Message, Reply, Tool
+from pytest_crmeval.domain.messages import Message, Reply, Tool, rules_apart
 from pytest_crmeval.ports.chat_model import Prompt
 
 HELD_BACK = Reply(
@@ -107,7 +107,9 @@ class AtlasSession:
         self, messages: Sequence[Message], tools: Sequence[Tool], before: Reply | None = None, said: Sequence[str] = ()
     ) -> Reply:
         system = student_instructions(self._system, self._playbook, _asked_for(messages), before, said)
-        return self._setup.models["student"].complete(Prompt(system=system, messages=messages, tools=tools)).reply
+        rules, dialogue = rules_apart(messages)
+        system = f"{system}\n\n{rules}" if rules else system
+        return self._setup.models["student"].complete(Prompt(system=system, messages=dialogue, tools=tools)).reply
 
     def _reviewed(
         self, messages: Sequence[Message], proposed: Reply, said: Sequence[str], number: int, *, last: bool = False

@@ -15,7 +15,7 @@ from psycopg.pq import ExecStatus, TransactionStatus
 from psycopg.types.json import Jsonb, set_json_loads
 
 from pytest_crmeval.conversations.crm.seeds import seed_rows
-from pytest_crmeval.conversations.crm.tools import TOOLS, run
+from pytest_crmeval.conversations.crm.tools import TOOLS, TOOLS_WITH_PAGES, run
 from pytest_crmeval.conversations.crm.tools.session import CrmSession
 from pytest_crmeval.conversations.crm.tools.value_types import Refusal
 from pytest_crmeval.domain.calls import writes
@@ -50,11 +50,11 @@ _VACUUM = (
 )
 
 
-def _new_tools() -> tuple[Tool, ...]:
-    return tuple(definition.tool for definition in TOOLS.values())
+def _new_tools(*, in_pages: bool = False) -> tuple[Tool, ...]:
+    return tuple(definition.tool for definition in (TOOLS_WITH_PAGES if in_pages else TOOLS).values())
 
 
-_TOOLS = _new_tools()
+_TOOLS = {in_pages: _new_tools(in_pages=in_pages) for in_pages in (False, True)}
 
 
 class PostgresCrm:
@@ -65,7 +65,8 @@ class PostgresCrm:
         self._session: CrmSession | None = None
         self._rolled_back = 0
         """Transactions since the last vacuum."""
-        self._tools = _new_tools()
+        self._tools = {in_pages: _new_tools(in_pages=in_pages) for in_pages in (False, True)}
+        self._in_pages = False
         self._safe = False
         """Whether there is a savepoint of the present state."""
         set_json_loads(msgspec.json.decode, connection)
@@ -95,10 +96,10 @@ class PostgresCrm:
     @property
     def tools(self) -> Sequence[Tool]:
         """The tools that can be called; copies, because an agent may adapt a schema in place."""
-        return self._tools
+        return self._tools[self._in_pages]
 
     @contextmanager
-    def seeded(self, seed: Seed, now: datetime, salt: str = "") -> Iterator[None]:
+    def seeded(self, seed: Seed, now: datetime, salt: str = "", page_size: int = 0) -> Iterator[None]:
         """Hold exactly the rows of ``seed`` while the context lasts; everything is rolled back at its end."""
         if self._session is not None:
             raise RuntimeError("this CRM is in use by another trial")
@@ -112,9 +113,10 @@ class PostgresCrm:
             self._insert_seed(seed, now)
             # With a salt the ids of new rows are the same each time; without, they are random.
             bits = Random(salt).getrandbits if salt else secrets.randbits  # noqa: S311 (not a secret)
-            self._session, self._safe = CrmSession(self._connection, now, bits), False
-            if self._tools != _TOOLS:
-                self._tools = _new_tools()
+            self._session, self._safe = CrmSession(self._connection, now, bits, page_size), False
+            self._in_pages = bool(page_size)
+            if self._tools[self._in_pages] != _TOOLS[self._in_pages]:
+                self._tools[self._in_pages] = _new_tools(in_pages=self._in_pages)
             yield
         finally:
             self._session = None

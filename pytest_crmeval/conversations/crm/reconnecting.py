@@ -30,16 +30,16 @@ class ReconnectingCrm:
         return self._opened().tools
 
     @contextmanager
-    def seeded(self, seed: Seed, now: datetime, salt: str = "") -> Iterator[None]:
+    def seeded(self, seed: Seed, now: datetime, salt: str = "", page_size: int = 0) -> Iterator[None]:
         """Hold exactly the rows of ``seed`` while the context lasts.
 
         A connection that was lost before the trial starts is replaced here, so the trial is not affected.
         """
         with ExitStack() as stack:
             try:
-                stack.enter_context(self._opened().seeded(seed, now, salt))
+                stack.enter_context(self._opened().seeded(seed, now, salt, page_size))
             except CrmConnectionLost:
-                stack.enter_context(self._opened().seeded(seed, now, salt))
+                stack.enter_context(self._opened().seeded(seed, now, salt, page_size))
             yield
 
     def call(self, call: ToolCall) -> ToolResult:

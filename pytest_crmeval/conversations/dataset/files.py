@@ -179,6 +179,8 @@ def decode(line: bytes, path: Path, number: int) -> ConversationRecord:
     if ends and (list(ends) != sorted(set(ends)) or ends[-1] != len(ids)):
         problem = f"must be ascending and end with the last turn, {len(ids)}; found {ends}"
         raise DatasetError(f"{path}:{number}: segment_boundaries: {problem}")
+    if wrong := [trouble.turn for trouble in record.trouble if trouble.turn not in ids]:
+        raise DatasetError(f"{path}:{number}: trouble: there is no turn {wrong[0]}")
     if (record.contains_failure or record.failure_turn is not None) and record.failure_turn not in ids:
         raise DatasetError(f"{path}:{number}: failure_turn: must be one of the turns {ids}")
     if record.user:
@@ -246,6 +248,9 @@ def _conversation(record: ConversationRecord, fingerprint: str) -> Conversation:
         chain=record.chain_id or "",
         expected_state=msgspec.to_builtins(record.expected_state) if record.expected_state else {},
         user=_user(record.user) if record.user else None,
+        policy=record.policy,
+        page_size=record.page_size,
+        trouble=tuple(record.trouble),
         defects=tuple(map(str, defects(record))),
     )
 
@@ -258,6 +263,8 @@ def _turn(record: TurnRecord) -> Turn:
     response = record.expected_response
     return Turn(
         utterance=record.user_utterance,
+        if_written=record.if_written,
+        if_not_asked=record.if_not_asked,
         expectation=Expectation(
             call=ToolCall(tool=record.expected_tool, arguments=record.expected_args),
             further=tuple(record.calls[1:]),
@@ -265,6 +272,10 @@ def _turn(record: TurnRecord) -> Turn:
             refusal=record.expected_error_substring or "",
             facts=None if record.reply_facts is None else tuple(record.reply_facts),
             asks=record.reply_asks,
+            mistakes={
+                name: [ToolCall(tool=call.expected_tool, arguments=call.expected_args) for call in calls]
+                for name, calls in record.mistakes.items()
+            },
             answer=Answer(
                 text=response.text.strip(),
                 others=tuple(answer.strip() for answer in response.answers if answer.strip()),

@@ -244,6 +244,8 @@ class Knowledge:
 def expected_calls(record: ConversationRecord) -> Iterator[tuple[TurnRecord, ToolCall, Knowledge]]:
     """Yield each expected call in canonical form, with its turn and what an agent knows when it makes it."""
     knowledge = Knowledge(record.initial_entities.seed_data)
+    if record.policy:
+        knowledge.add_utterance(record.policy)
     for turn in record.turns:
         knowledge.add_utterance(turn.user_utterance)
         for place, call in enumerate(map(canonical, turn.calls)):

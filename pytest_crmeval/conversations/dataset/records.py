@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 
 from pytest_crmeval.domain.messages import ToolCall
+from pytest_crmeval.domain.trouble import Trouble
 
 Scalar = str | int | float | bool
 _Id = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"\S")]
@@ -62,6 +63,17 @@ class TurnRecord(Record):
         list[CallRecord],
         msgspec.Meta(description="Added: further calls for the same turn; all of them must succeed."),
     ] = []
+    if_written: Annotated[
+        str,
+        msgspec.Meta(description="Added: said instead if the agent has changed something in the turn before."),
+    ] = ""
+    if_not_asked: Annotated[
+        str, msgspec.Meta(description="Added: said instead if the agent has asked nothing in the turn before.")
+    ] = ""
+    mistakes: Annotated[
+        dict[str, list[CallRecord]],
+        msgspec.Meta(description="Added: typical mistake -> the calls of an agent that makes it in this turn."),
+    ] = {}
 
     @property
     def calls(self) -> list[ToolCall]:
@@ -107,10 +119,42 @@ def _usual_form(identity: str, entity: str) -> str:
         raise ValueError(f"{entity}: {identity!r} is not a UUID") from None
 
 
+class SeedTable(Record):
+    """Rows of one entity without repeating the names of their columns; the first column is the id."""
+
+    columns: Annotated[list[str], msgspec.Meta(min_length=1)]
+    rows: list[list[Any]]
+
+    def by_id(self) -> Rows:
+        """Return the rows by id, without empty columns."""
+        names = self.columns[1:]
+        if any(len(row) != len(self.columns) for row in self.rows):
+            raise ValueError(f"each row needs {len(self.columns)} values, one per column")
+        return {
+            str(row[0]): {name: value for name, value in zip(names, row[1:], strict=True) if value is not None}
+            for row in self.rows
+        }
+
+
 class InitialEntities(Record):
-    """What the CRM holds at the start."""
+    """What the CRM holds at the start; both forms can be used at once."""
 
     seed_data: SeedData = msgspec.field(default_factory=SeedData)
+    seed_tables: Annotated[
+        dict[str, SeedTable], msgspec.Meta(description="Added: entity -> its rows as a table, for many rows.")
+    ] = {}
+
+    def __post_init__(self) -> None:
+        """Add the tables to ``seed_data``, so that both forms of a case are the same case."""
+        if not self.seed_tables:
+            return
+        fields = dict(zip(self.seed_data.__struct_encode_fields__, self.seed_data.__struct_fields__, strict=True))
+        if unknown := sorted(self.seed_tables.keys() - fields.keys()):
+            raise ValueError(f"seed_tables: unknown entity {unknown[0]!r}; entities: {', '.join(fields)}")
+        rows = {fields[entity]: table.by_id() for entity, table in self.seed_tables.items()}
+        for name in fields.values():
+            rows[name] = {**getattr(self.seed_data, name), **rows.get(name, {})}
+        self.seed_data, self.seed_tables = SeedData(**rows), {}
 
 
 StateRows = list[dict[str, Any]]
@@ -191,3 +235,13 @@ class ConversationRecord(Record):
         UserRecord | None,
         msgspec.Meta(description="Added: a user that a model plays; the turns then have no utterances."),
     ] = None
+    policy: Annotated[
+        str, msgspec.Meta(description="Added: rules of the company, which become part of the agent's instructions.")
+    ] = ""
+    page_size: Annotated[
+        int,
+        msgspec.Meta(ge=0, description="Added: rows that a search shows at a time; 0: the CRM has no pages."),
+    ] = 0
+    trouble: Annotated[
+        list[Trouble], msgspec.Meta(description="Added: outages, locked records, and changes by other users.")
+    ] = []

@@ -33,6 +33,7 @@ _INVITES = re.compile(
     r"|(?:send|give) me|once (?:i|you)) |please $"
 )
 """Questions without a question mark."""
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n")
 _COURTESY = re.compile(
     r" (?:(?:anything|what|something) else|what (?:s )?next|(?:help|assist) (?:you )?(?:further|with|today)"
     r"|(?:how can|how may) i help|(?:any|other|further) questions|(?:does|is) that (?:help|fine|ok|all right|right)"
@@ -114,6 +115,12 @@ def _asks_back(said: Sequence[Sentence], facts: TurnFacts) -> bool:
         ):
             return True
     return False
+
+
+def invites_answer(text: str) -> bool:
+    """Whether a reply asks for something, with a question mark or without; politeness does not count."""
+    sentences = ((sentence, words_of(sentence)) for sentence in _SENTENCE_END.split(text))
+    return any(("?" in said or _INVITES.search(words)) and not _COURTESY.search(words) for said, words in sentences)
 
 
 def wrong_reason(sentences: Sequence[Sentence], facts: TurnFacts) -> str:

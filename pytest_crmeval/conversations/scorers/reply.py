@@ -37,7 +37,7 @@ def reply_faults(case: Conversation, evidence: Evidence) -> Iterator[str]:
 def turn_facts(case: Conversation, evidence: Evidence) -> Iterator[tuple[Played, TurnFacts]]:
     """Yield each turn with what its reply can be judged by; judge it before you ask for the next."""
     records = Records.seeded(evidence.reference.before, {row_id for rows in case.seed.values() for row_id in rows})
-    heard: list[str] = []
+    heard = [case.policy] if case.policy else []
     for turn in turns_of(case, evidence):
         records.play(turn.calls)
         yield turn, facts_after(turn, records, heard, case.now.date().isoformat())

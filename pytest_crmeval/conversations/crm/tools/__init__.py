@@ -32,7 +32,7 @@ def _list_tool(entity: Entity) -> ToolDefinition:
         return ToolResult(value={row[entity.key]: row for row in rows}, note=note)
 
     description = f"List all {entity.table}, by id."
-    return ToolDefinition(name=f"list_{entity.table}", description=description, handler=list_rows)
+    return ToolDefinition(name=f"list_{entity.table}", description=description, handler=list_rows, lists=True)
 
 
 TOOLS: Mapping[str, ToolDefinition] = {
@@ -51,25 +51,29 @@ TOOLS: Mapping[str, ToolDefinition] = {
 }
 
 
+TOOLS_WITH_PAGES: Mapping[str, ToolDefinition] = {name: tool.in_pages() for name, tool in TOOLS.items()}
+"""The tools of a CRM that shows long lists in pages."""
+
+
 def run(session: CrmSession, call: ToolCall) -> ToolResult:
     """Run a call, or raise a Refusal. All arguments are checked before any SQL is run."""
-    definition, arguments = _checked(call)
+    definition, arguments = _checked(call, TOOLS_WITH_PAGES if session.page_size else TOOLS)
     return definition.handler(session, arguments)
 
 
 def check(call: ToolCall) -> str:
     """Return what is wrong with a call regardless of the rows in the CRM; empty if it is valid."""
     try:
-        _checked(call)
+        _checked(call, TOOLS_WITH_PAGES)
     except Refusal as refusal:
         return refusal.error.message
     return ""
 
 
-def _checked(call: ToolCall) -> tuple[ToolDefinition, Arguments]:
-    definition = TOOLS.get(call.tool) if isinstance(call.tool, str) else None
+def _checked(call: ToolCall, tools: Mapping[str, ToolDefinition]) -> tuple[ToolDefinition, Arguments]:
+    definition = tools.get(call.tool) if isinstance(call.tool, str) else None
     if definition is None:
-        known = ", ".join(sorted(TOOLS))
+        known = ", ".join(sorted(tools))
         raise Refusal("unknown_tool", f"There is no tool '{shown(call.tool)}'; the tools are: {known}.")
     arguments = definition.parse(canonical(call).arguments)
     if definition.changes:

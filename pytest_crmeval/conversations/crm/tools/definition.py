@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pytest_crmeval.conversations.crm.tools.entities import Entity
 from pytest_crmeval.conversations.crm.tools.session import CrmSession
-from pytest_crmeval.conversations.crm.tools.value_types import ID, ValueType, invalid
+from pytest_crmeval.conversations.crm.tools.value_types import CURSOR, ID, ValueType, invalid
 from pytest_crmeval.domain.cutting import cut, printable
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Tool, ToolResult
@@ -16,6 +16,10 @@ Arguments = Mapping[str, Any]
 """Arguments after validation: only known names, typed values, and no null."""
 Handler = Callable[[CrmSession, Arguments], ToolResult]
 SHOWN = 80
+IN_PAGES = (
+    "Long results come in pages: a note states which rows these are and how many there are in total. For the next "
+    "page, make the same call with the cursor in the note."
+)
 
 
 def shown(name: object) -> str:
@@ -36,6 +40,8 @@ class ToolDefinition:
     """Whether the arguments are search filters, not values to be written."""
     changes: Entity | None = None
     """The entity that a ``modify_`` tool changes."""
+    lists: bool = False
+    """Whether the result is a list of rows, which may have pages."""
 
     @property
     def tool(self) -> Tool:
@@ -49,6 +55,13 @@ class ToolDefinition:
             "additionalProperties": False,
         }
         return Tool(name=self.name, description=self.description, parameters=schema)
+
+    def in_pages(self) -> "ToolDefinition":
+        """Return the tool of a CRM that shows long lists in pages."""
+        if not self.lists:
+            return self
+        description = f"{self.description} {IN_PAGES}"
+        return replace(self, description=description, optional={**self.optional, "cursor": CURSOR})
 
     def parse(self, given: Mapping[str, Json]) -> Arguments:
         """Return the arguments of a canonical call typed, or raise a Refusal; null counts as not given."""
@@ -87,6 +100,7 @@ def search_tool(entity: Entity, description: str) -> ToolDefinition:
         handler=search,
         optional=entity.columns,
         filters=True,
+        lists=True,
     )
 
 

@@ -30,16 +30,24 @@ class CrmSession:
     now: datetime
     bits: Callable[[int], int] = secrets.randbits
     """The source of random bits for the ids of new rows; takes the number of bits."""
+    page_size: int = 0
+    """Rows that a search shows at a time; 0: there are no pages, and the first rows are all that is shown."""
     _made: Iterator[int] = field(default_factory=count)
 
     def rows(self, entity: Entity, filters: Mapping[str, Any]) -> tuple[list[Row], str]:
-        """Return the rows that match every filter, in order. If there are too many: the first ones, and a note."""
+        """Return the rows that match every filter, in order. If there are too many: some of them, and a note.
+
+        The filter ``cursor`` is the number of rows on the pages before.
+        """
+        filters = dict(filters)
+        start, most = filters.pop("cursor", 0), self.page_size or ROW_CAP
         values = list(filters.values())
         query, count = _select(entity.name, tuple(filters))
-        found = [row for (row,) in self.connection.execute(query, values)]
-        if len(found) <= ROW_CAP:
+        found = [row for (row,) in self.connection.execute(query, [*values, most + 1, start])]
+        if len(found) <= most and not start:
             return found, ""
-        return found[:ROW_CAP], capped(self._one(count, values))
+        total = self._one(count, values)
+        return found[:most], page_note(start, len(found[:most]), total) if self.page_size else capped(total)
 
     def find(self, entity: str, row_id: str) -> Row:
         """Return one row, or refuse (V7)."""
@@ -99,6 +107,19 @@ def capped(total: int) -> str:
     return f"These are the first {ROW_CAP} of {total} rows; search with filters to see others."
 
 
+def page_note(start: int, shown: int, total: int) -> str:
+    """Return the note on one page of a result."""
+    last = start + shown
+    what = f"Rows {start + 1} to {last} of {total}." if shown else f"There are only {total} rows."
+    more = f" For the next page, make the same call with the cursor '{cursor_after(last)}'." if last < total else ""
+    return f"{what}{more}"
+
+
+def cursor_after(rows: int) -> str:
+    """Return the cursor of the page that begins after so many rows."""
+    return f"after-{rows}"
+
+
 def where(entity: Entity, filters: Sequence[str]) -> sql.Composable:
     """Return the SQL condition of all filters, with a placeholder for each."""
     conditions = [sql.SQL(entity.columns[name].condition).format(sql.Identifier(name)) for name in filters]
@@ -109,8 +130,8 @@ def where(entity: Entity, filters: Sequence[str]) -> sql.Composable:
 def _select(name: str, filters: tuple[str, ...]) -> tuple[bytes, bytes]:
     entity = ENTITIES[name]
     table, matching = sql.Identifier(entity.table), where(entity, filters)
-    rows = sql.SQL("SELECT to_jsonb(t) FROM {} t WHERE {} ORDER BY {} LIMIT {}").format(
-        table, matching, sql.SQL(entity.order), sql.Literal(ROW_CAP + 1)
+    rows = sql.SQL("SELECT to_jsonb(t) FROM {} t WHERE {} ORDER BY {} LIMIT %s OFFSET %s").format(
+        table, matching, sql.SQL(entity.order)
     )
     count = sql.SQL("SELECT count(*) FROM {} t WHERE {}").format(table, matching)
     return rows.as_bytes(), count.as_bytes()

@@ -26,6 +26,7 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 """fromisoformat alone also takes 20270305 and 2027-W09-5."""
 _ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 _FILE_NAME = re.compile(r"[A-Za-z0-9._-]+")
+_AFTER = re.compile(r"after-(\d{1,9})")
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
@@ -169,6 +170,13 @@ def _id_filter(label: str, value: object) -> UUID:
     return found
 
 
+def _cursor(label: str, value: object) -> int:
+    found = _AFTER.fullmatch(text(label, value))
+    if not found:
+        raise invalid(f"{label} must be taken from the note on the page before, for example 'after-20'.")
+    return int(found[1])
+
+
 def _texts(label: str, value: object) -> list[str]:
     if not isinstance(value, Sequence) or isinstance(value, str):
         raise invalid(f"{label} must be a list of strings.")
@@ -180,6 +188,10 @@ _TEXT_SCHEMA: Mapping[str, Json] = {"type": "string", "pattern": r"\S"}
 _NUMBER_SCHEMA: Mapping[str, Json] = {"type": "number"}
 _DAY_SCHEMA: Mapping[str, Json] = {"type": "string", "format": "date"}
 _ID_SCHEMA: Mapping[str, Json] = {"type": "string", "format": "uuid"}
+_CURSOR_SCHEMA: Mapping[str, Json] = {
+    "type": "string",
+    "description": "the cursor in the note on the page before; omit it for the first page",
+}
 
 
 def _searchable(schema: Mapping[str, Json], parse: Callable[[str, object], str]) -> ValueType:
@@ -222,6 +234,9 @@ MOMENT = ValueType(
 )
 ID = ValueType(schema=_ID_SCHEMA, parse=text, filter_schema=_ID_SCHEMA, parse_filter=_id_filter, parse_seed=_id_filter)
 """The tool reports an id without a row as not found, also if it is not a valid id."""
+CURSOR = ValueType(
+    schema=_CURSOR_SCHEMA, parse=_cursor, filter_schema=_CURSOR_SCHEMA, parse_filter=_cursor, parse_seed=_cursor
+)
 TEXTS = ValueType(
     schema={"type": "array", "items": _TEXT_SCHEMA},
     parse=_texts,
