@@ -1,7 +1,7 @@
-"""Messages between the workers and the controller, on an execnet channel of our own.
+"""Messages between the workers and the controller, on a separate execnet channel.
 
-Each worker of xdist gets its channel in ``workerinput``. Messages arrive in the order in which they were sent; those of
-a worker that dies arrive before the news of its end. Without xdist the controller is called directly.
+Each worker of xdist gets its channel in ``workerinput``. Messages arrive in the order in which they were sent; those
+of a worker that dies arrive before the notification of its end. Without xdist the controller is called directly.
 
 A new message is a new class here, and a handler for it in ``controller/messages.py``.
 """
@@ -21,7 +21,7 @@ Reply = TypeVar("Reply")
 
 
 class ControllerGoneError(Exception):
-    """The controller can't be reached any more, or has answered with an error."""
+    """The controller is unreachable, or has answered with an error."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,10 @@ class NeedsPlan(Message[bool]):
 
 @dataclass(frozen=True)
 class Plan(Message[None]):
-    """What was collected: node id and case of each item, what may be played ahead, and what the shard is a part of."""
+    """The collected items with their cases, which of them may be prefetched, and the shard they belong to."""
 
     cases: bytes
-    """As written by ``controller.plan.encode_cases``: tens of thousands of cases are decoded without dictionaries."""
+    """The output of ``controller.plan.encode_cases``, which decodes tens of thousands of cases quickly."""
     prefetch: Mapping[str, Any]
     shard: Mapping[str, Any]
 
@@ -72,14 +72,14 @@ class Refuse(Message[None]):
 
 @dataclass(frozen=True)
 class Join(Message[None]):
-    """The worker is going to play so many cases at the same time."""
+    """The worker plays up to ``slots`` cases at the same time."""
 
     slots: int
 
 
 @dataclass(frozen=True)
 class Quit(Message[None]):
-    """The worker plays one case less at a time from now on; with a reason, unless there is nothing left to play."""
+    """The worker has one slot less from now on; the reason is empty if there is nothing left to play."""
 
     reason: str = ""
 
@@ -102,7 +102,7 @@ class Finished(Message[None]):
 
     key: str
     outcome: tuple[bytes, bytes]
-    """The trial as it is recorded, empty if there is none; and what else its item needs, as JSON both."""
+    """The recorded trial, empty if there is none, and the other data that its item needs; both as JSON."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     """The files of the trial, by their paths in the folder of transcripts."""
     in_item: bool = False
@@ -117,7 +117,7 @@ class SharedFiles(Message[None]):
 
 @dataclass(frozen=True)
 class Dropped(Message[None]):
-    """A case was not played to its end; its item will play it."""
+    """A case was interrupted; its item will play it."""
 
     key: str
 
@@ -136,14 +136,14 @@ class Take(Message[tuple[str, tuple[bytes, bytes]]]):
 
 @dataclass(frozen=True)
 class StopPrefetch(Message[None]):
-    """Play nothing more ahead for the test of this case: it does not use the outcome."""
+    """Stop prefetching for the test of this case, because it does not use the outcome."""
 
     key: str
 
 
 @dataclass(frozen=True)
 class FileProgress(Message[None]):
-    """How far a solution file is: lines judged, lines in all, lines solved."""
+    """The progress of a solution file: judged, total and solved lines."""
 
     key: str
     judged: int
@@ -158,14 +158,14 @@ class SandboxLevel(Message[str]):
 
 @dataclass(frozen=True)
 class FindPlaybook(Message[Mapping[str, Any]]):
-    """Ask what a learner knows from all conversations that are recorded."""
+    """Ask for a learner's playbook from all recorded conversations."""
 
     key: str
 
 
 @dataclass(frozen=True)
 class Objection(Message[str]):
-    """Ask why no trial of an agent may be started any more; the answer is empty if trials may."""
+    """Ask why no further trial of an agent may start; the answer is empty if trials may."""
 
     agent: str
 
@@ -190,7 +190,7 @@ class Acquire(Message[int | None]):
 
 @dataclass(frozen=True)
 class Release(Message[None]):
-    """Give a permit back, with what was learnt from the call."""
+    """Return a permit, with the result of the call."""
 
     permit: int
     feedback: Feedback
@@ -198,7 +198,7 @@ class Release(Message[None]):
 
 @dataclass(frozen=True)
 class Withdraw(Message[None]):
-    """Give a permit back that was not used."""
+    """Return an unused permit."""
 
     permit: int
 
@@ -232,7 +232,7 @@ class HasAnswered(Message[bool]):
 
 
 class Channel(Protocol):
-    """The way to the controller: from a worker, or within the controller's own process."""
+    """The connection to the controller: from a worker, or within the controller's own process."""
 
     def ask(self, message: Message[Reply]) -> Reply:
         """Send a message and wait for the answer; ControllerGoneError if there is none."""
@@ -244,14 +244,14 @@ class Channel(Protocol):
 
 
 class ExecnetChannel(Protocol):
-    """What we use of execnet's Channel."""
+    """The part of execnet's Channel that we use."""
 
     def send(self, item: object) -> None:
         """Send; OSError if the other end is gone."""
         ...
 
     def setcallback(self, callback: Callable[[Any], Any], endmarker: object = ...) -> None:
-        """Have all items received by ``callback``, and ``endmarker`` after the last one."""
+        """Call ``callback`` with each received item, and with ``endmarker`` after the last one."""
         ...
 
     def close(self) -> None:
@@ -282,7 +282,7 @@ class WorkerChannel:
         except BaseException:
             self._answers.pop(number, None)
             raise
-        if self._gone:  # perhaps just now
+        if self._gone:  # it may have closed just now
             self._received(None)
         return answer
 
@@ -291,7 +291,7 @@ class WorkerChannel:
         self._send(0, message)
 
     def close(self) -> None:
-        """Send no more: the controller takes back all that this worker holds, such as the case of a broken-off item."""
+        """Close it: the controller takes back all that this worker holds, such as the case of an interrupted item."""
         self._channel.close()
 
     def _send(self, number: int, message: Message[Any]) -> None:
@@ -301,7 +301,7 @@ class WorkerChannel:
             raise ControllerGoneError("the controller is gone") from error
 
     def _received(self, data: bytes | None) -> None:
-        """Take an answer; called in execnet's receiver thread."""
+        """Receive an answer; called in execnet's receiver thread."""
         if data is None:
             self._gone = True
             while self._answers:

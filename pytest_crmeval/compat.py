@@ -35,7 +35,7 @@ Worker = Any
 
 
 def fixtures_of(item: pytest.Item) -> tuple[frozenset[str], Mapping[str, Sequence[Any]]] | None:
-    """Return the names that a test asks for itself, and the definitions of all its fixtures, the one used last.
+    """Return the fixtures that a test requests itself, and the definitions of all its fixtures, the one used last.
 
     ``Item._fixtureinfo`` (pytest 9). Fallback: None, and the case is played in its own item.
     """
@@ -47,7 +47,7 @@ def fixtures_of(item: pytest.Item) -> tuple[frozenset[str], Mapping[str, Sequenc
 
 
 def fixture_module(item: pytest.Item, name: str) -> str | None:
-    """Return the module that defines a fixture for a test, whether or not the test asks for it.
+    """Return the module that defines a fixture for a test, whether or not the test requests it.
 
     ``Session._fixturemanager`` (pytest 9). Fallback: None, as if there were no such fixture.
     """
@@ -57,7 +57,7 @@ def fixture_module(item: pytest.Item, name: str) -> str | None:
 
 
 def is_skipped(item: pytest.Item) -> bool:
-    """Whether a mark (skip, skipif, xfail with run=False) keeps a test from being run.
+    """Whether a mark (skip, skipif, xfail with run=False) prevents a test from running.
 
     ``evaluate_skip_marks`` and ``evaluate_xfail_marks`` of ``_pytest.skipping`` (pytest 9). Fallback: False, and the
     case of a skipped test is played.
@@ -189,10 +189,10 @@ class _Shown:
 
 @contextmanager
 def catch_logs(config: pytest.Config) -> Iterator[None]:
-    """Keep log records of cases that are played ahead, and keep them away from pytest's own handlers.
+    """Collect log records of prefetched cases, and keep them away from pytest's own handlers.
 
     ``report_handler`` and ``caplog_handler`` of the plugin ``logging-plugin`` (pytest 9) attach a record to the item
-    that happens to run. Fallback: nothing is caught.
+    that happens to run. Fallback: nothing is collected.
     """
     plugin: Any = config.pluginmanager.get_plugin("logging-plugin")
     handlers = [getattr(plugin, name, None) for name in ("report_handler", "caplog_handler")]
@@ -270,7 +270,7 @@ def fixed_scheduler(scheduler: Any) -> Any:  # noqa: ANN401 (xdist's or another 
 
 
 def run_again(scheduler: Any, item: str, worker: Worker) -> None:  # noqa: ANN401 (xdist's or another plugin's)
-    """Schedule an item once more, in which a worker has crashed.
+    """Schedule the item in which a worker crashed once more.
 
     ``mark_test_pending`` is xdist's own way. Its schedulers for ``each`` and for scopes don't have it; ours have
     ``put_back``. Fallback: the item is not run again.
@@ -292,7 +292,7 @@ class _FixedEach(EachScheduling):  # type: ignore[misc] # it has no types
         self.node2collection.setdefault(node, list(collection))
 
     def put_back(self, item: str, worker: Worker) -> None:
-        """Have the worker that replaces a crashed one begin with the item that it crashed in."""
+        """Make the worker that replaces a crashed one begin with the item in which it crashed."""
         number = self.node2collection[worker].index(item)
         self._removed2pending.setdefault(worker, []).insert(0, number)
 
@@ -303,7 +303,7 @@ class _Fixed(LoadScopeScheduling):  # type: ignore[misc] # it has no types
     def remove_node(self, node: Worker) -> str | None:
         """Return the item in which a worker crashed, and schedule the rest of its items; KeyError if it is unknown."""
         workload: dict[str, dict[str, bool]] = self.assigned_work.pop(node)
-        if self.collection is None:  # others still collect, and its replacement will
+        if self.collection is None:  # other workers are still collecting, and its replacement will
             self.registered_collections.pop(node, None)
         left = [(unit, item) for unit in workload.values() for item, is_done in unit.items() if not is_done]
         if not left:
@@ -349,5 +349,5 @@ class _Fixed(LoadScopeScheduling):  # type: ignore[misc] # it has no types
             raise RuntimeError(f"{node.gateway.id}, which replaces a crashed worker, collected different tests")
 
     def _reschedule(self, node: Worker) -> None:
-        if node in self.registered_collections:  # else it still collects, and gets its part after that
+        if node in self.registered_collections:  # else it is still collecting, and gets its part afterwards
             super()._reschedule(node)

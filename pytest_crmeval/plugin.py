@@ -1,4 +1,4 @@
-"""When: the pytest hooks. Other modules know how, and are imported when there is something to evaluate."""
+"""The pytest hooks. Other modules implement them, and are imported when there is something to evaluate."""
 
 import os
 from collections.abc import Generator
@@ -35,7 +35,7 @@ __all__ = ["agent", "conversation", "crm", "crm_connection", "evaluate", "questi
 def _process(config: pytest.Config) -> Any:  # noqa: ANN401 (a Controller or a Worker)
     """Return this process's part of the run, and begin it if necessary; a run without our tests never has one."""
     if not config.pluginmanager.has_plugin(PROCESS):
-        if hasattr(config, "workerinput"):  # neither loads the modules of the other
+        if hasattr(config, "workerinput"):  # neither process loads the modules of the other
             from pytest_crmeval.controller.worker import join_run
 
             join_run(config)
@@ -53,12 +53,12 @@ def _run(pytestconfig: pytest.Config) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
-    """Declare options; attend to the background run that this process was started for, if it was."""
+    """Declare options; track the background run that this process was started for, if there is one."""
     add_options(parser)
     if "CRMEVAL_JOB" in os.environ:
-        from pytest_crmeval.controller.background_process import attend
+        from pytest_crmeval.controller.background_process import track_background_run
 
-        attend(pluginmanager)
+        track_background_run(pluginmanager)
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -86,13 +86,13 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Refuse an agent, a judge or a simulated user that can't be had before anything is started for it."""
+    """Refuse an agent, a judge or a simulated user that can't be created, before anything is started for it."""
     options = options_of(session.config)
     if options.judge or options.user or any(options.spec(name) != "oracle" for name in options.agents):
         from pytest_crmeval.collect.context import check_subjects
-        from pytest_crmeval.controller.redaction import keep_secrets
+        from pytest_crmeval.controller.redaction import redact_secrets
 
-        keep_secrets(session.config)
+        redact_secrets(session.config)
         check_subjects(session.config)
 
 
@@ -118,7 +118,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, object, object]:
-    """Find our cases before other plugins select, and draw the sample from what they leave."""
+    """Find our cases before other plugins deselect items, and draw the sample from what they leave."""
     if not config.pluginmanager.has_plugin(PROCESS):
         return (yield)
     from pytest_crmeval.collect.collected import find_cases, select_cases
@@ -131,7 +131,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Send what will be played, or why nothing can be; before xdist says that the worker has collected."""
+    """Send the plan, or why nothing can be played, before xdist reports that the worker has collected."""
     if session.config.pluginmanager.has_plugin(PROCESS):
         from pytest_crmeval.collect.collected import send_plan
 

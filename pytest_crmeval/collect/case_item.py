@@ -57,11 +57,11 @@ class CaseItem:
     finished: float = 0.0
     """When the trial was made; 0 if there is none."""
     reported: bool = False
-    """Whether the verdict is on a report of this run of the test."""
+    """Whether the verdict is on the report of the current run of the test."""
 
     @property
     def job(self) -> Job:
-        """What a player needs to know."""
+        """The job for a player."""
         param = self.param
         return Job(
             planned=self.planned,
@@ -72,7 +72,7 @@ class CaseItem:
         )
 
     def forget(self) -> None:
-        """Drop the agent and the dialogue: pytest keeps every item to the end."""
+        """Drop the agent and the dialogue, because pytest keeps every item to the end."""
         self.given = self.our_agent = self.record = self.outcome = None
 
 
@@ -80,7 +80,7 @@ CASE = pytest.StashKey[CaseItem]()
 
 
 def case_of(item: pytest.Item) -> CaseItem:
-    """Return the case of an item of ours; the test fails without a traceback if it has none of our markers."""
+    """Return the case of our item; the test fails without a traceback if it has none of our markers."""
     case = item.stash.get(CASE, None)
     if case is None:
         near = [
@@ -95,5 +95,5 @@ def case_of(item: pytest.Item) -> CaseItem:
 
 
 def cases_of(items: Iterable[pytest.Item]) -> list[CaseItem]:
-    """Return the cases of the items that are ours, in their order."""
+    """Return the cases of our items, in their order."""
     return [case for item in items if (case := item.stash.get(CASE, None))]

@@ -14,8 +14,8 @@ import pytest
 from pytest_crmeval.collect.case_item import CaseParam
 from pytest_crmeval.collect.context import context_of
 from pytest_crmeval.collect.process import Process
-from pytest_crmeval.collect.selection import is_wanted, remember_labels, remember_test, select
-from pytest_crmeval.collect.shards import in_shard
+from pytest_crmeval.collect.selection import is_selected, remember_labels, remember_test, select
+from pytest_crmeval.collect.shards import shard_filter
 from pytest_crmeval.collect.tags import marks_of
 from pytest_crmeval.collect.test_ids import trial_slug, unique_slugs
 from pytest_crmeval.domain.trial import SANDBOX, PlannedCase
@@ -38,7 +38,7 @@ _SETTINGS = {
 
 
 class GcPause:
-    """Pauses the garbage collector, which would look at all collected tests again and again."""
+    """Pauses the garbage collector, which would traverse all collected tests again and again."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._in_worker = hasattr(config, "workerinput")
@@ -50,7 +50,7 @@ class GcPause:
         gc.disable()
 
     def end(self) -> None:
-        """Let it run again, if it ran before; a worker, which ends with its tests, keeps them all."""
+        """Resume it if it was running before; a worker, which ends with its tests, freezes them."""
         if self._was_enabled:
             if self._in_worker:
                 gc.freeze()
@@ -67,10 +67,10 @@ def kind_of(metafunc: pytest.Metafunc) -> tuple[Kind, pytest.Mark]:
 
 
 def generate(metafunc: pytest.Metafunc, process: Process) -> None:
-    """Give a marked test its cases, and have the server started while the rest is collected, if it will be needed."""
+    """Give a marked test its cases; if it needs a server, start it while the rest is collected."""
     config = metafunc.config
     kind, marker = kind_of(metafunc)
-    # Workers know what is done; but a sample is drawn from all cases.
+    # Workers know which cases are done, but a sample is drawn from all cases.
     early = hasattr(config, "workerinput") and not options_of(config).samples_later
     pause = once(config, GcPause)
     pause.begin()
@@ -96,7 +96,7 @@ def parametrize(
     options = options_of(metafunc.config)
     remember_test(metafunc.config, kind, metafunc.definition.path)
     path, suite = _dataset(kind, marker, metafunc)
-    if not is_wanted(metafunc.config, suite):
+    if not is_selected(metafunc.config, suite):
         metafunc.parametrize(kind.argument, [pytest.param(NOTHING, id="nothing")], indirect=True)
         return False
     try:
@@ -128,7 +128,7 @@ def _params(
     subjects = subjects_of(context_of(config))
     agents = list(zip(subjects, subjects.values(), unique_slugs(list(subjects)), strict=True))
     players = partial(kind.players, partial(_sandbox, config), agents)
-    is_mine = in_shard(config, metafunc.definition.nodeid, suite, named, players, kind.marker)
+    is_assigned = shard_filter(config, metafunc.definition.nodeid, suite, named, players, kind.marker)
     taken = set(slugs)
     return [
         pytest.param(
@@ -136,19 +136,19 @@ def _params(
             id=label,
             marks=[marks[tag] for tag in ref.tags if tag in marks],
         )
-        # Who stops early has tried as many cases as possible.
+        # If the run is stopped early, as many cases as possible have been tried.
         for trial in range(1, (options.trials if kind.has_agent else 1) + 1)
         for ref, name in named
         for agent, spec, label in players(ref, trial_slug(name, trial, taken))
-        if is_mine(ref, spec)
+        if is_assigned(ref, spec)
     ]
 
 
 def _undone(params: Sequence[Any], metafunc: pytest.Metafunc, done: Collection[tuple[str, ...]]) -> list[Any]:
-    """Return the parameters whose test is not done, and note where the files of the others are kept.
+    """Return the parameters whose tests are not done, and store the file locations of the others.
 
-    pytest takes seconds to make tests of tens of thousands of parameters. A test that is parametrized further has other
-    node ids: it is collected, and deselected later.
+    pytest takes seconds to make tests of tens of thousands of parameters. A test that is parametrized further has
+    other node ids: it is collected, and deselected later.
     """
     left = []
     places = once(metafunc.config, finished_places)
@@ -168,8 +168,8 @@ def finished_places(_: pytest.Config) -> Counter[tuple[object, ...]]:
 
 
 def planned_case(param: CaseParam, key: str) -> PlannedCase:
-    """Return what an item with the node id ``key`` is going to play."""
-    path = param.ref.path  # of a solution file, or the folder of a checkpoint without files
+    """Return the planned case of the item with the node id ``key``."""
+    path = param.ref.path  # the folder of a solution file, or of a checkpoint without files
     return PlannedCase(
         key=key,
         suite=param.suite,

@@ -1,4 +1,4 @@
-"""What was collected: which items are ours, which of them are left, and why nothing may be played."""
+"""After collection: which items are ours, which of them remain, and why nothing may be played."""
 
 import inspect
 from collections import Counter
@@ -11,10 +11,10 @@ from pytest_crmeval.collect.cases import NOTHING, GcPause, finished_places, plac
 from pytest_crmeval.collect.names import OUR_FIXTURES
 from pytest_crmeval.collect.prefetch import plan_prefetch
 from pytest_crmeval.collect.process import Process
-from pytest_crmeval.collect.selection import lacking, misspelt, sampled
-from pytest_crmeval.collect.shards import dealt_of
-from pytest_crmeval.collect.streams import met_twice, put_learners_last
-from pytest_crmeval.collect.tags import acting_tags
+from pytest_crmeval.collect.selection import lacking, sampled, selection_error
+from pytest_crmeval.collect.shards import shard_division
+from pytest_crmeval.collect.streams import played_twice, put_learners_last
+from pytest_crmeval.collect.tags import tag_conflicts
 from pytest_crmeval.compat import fixtures_of
 from pytest_crmeval.domain.paths import own_name
 from pytest_crmeval.models.usage_meter import CallPurpose
@@ -26,12 +26,12 @@ from pytest_crmeval.report.scope import LeftOut, by_reason
 
 
 def find_cases(config: pytest.Config, items: list[pytest.Item], process: Process) -> list[pytest.Item]:
-    """Note which items are ours, and deselect those that are done; return what is left.
+    """Find our items, and deselect those that are done; return the rest.
 
     Cases that are done stay if a sample is drawn later.
     """
-    # Note which items are ours, under the node ids that they have before another plugin changes them. A test of
-    # whose dataset nothing was selected is deselected
+    # Find our items under their node ids, before another plugin changes these. A test is deselected if nothing
+    # of its dataset was selected.
     cases, nothing = [], []
     for item in items:
         callspec = getattr(item, "callspec", None)
@@ -57,7 +57,7 @@ def find_cases(config: pytest.Config, items: list[pytest.Item], process: Process
 def select_cases(
     config: pytest.Config, items: list[pytest.Item], collected: Sequence[pytest.Item], process: Process
 ) -> None:
-    """Draw the sample, if it is drawn from what other plugins have left of the collected items."""
+    """Draw the sample, if it is drawn from the items that other plugins have left."""
     if options_of(config).samples_later:
         # The sample of each test is drawn from its remaining cases, in collection order.
         left, tests = set(items), dict[object, dict[object, None]]()
@@ -72,22 +72,22 @@ def select_cases(
 
 
 def send_plan(session: pytest.Session, process: Process) -> None:
-    """Leave out what can't be played, order the rest, and send it to the controller; or refuse to play anything."""
+    """Skip what can't be played, order the rest, and send it to the controller; or refuse to play anything."""
     config = session.config
     once(config, GcPause).end()
-    cases, left_out = _leave_out(session, cases_of(session.items))
+    cases, left_out = _deselect_unplayable(session, cases_of(session.items))
     cases = put_learners_last(session.items, cases)
     prefetch = plan_prefetch(cases, left_out)
-    why = _objection(session, cases, left_out, begun=bool(process.done)) or met_twice(cases) or prefetch.refusal
+    why = _objection(session, cases, left_out, begun=bool(process.done)) or played_twice(cases) or prefetch.refusal
     if why:
         process.refuse(f"crmeval: {why}")
     if any(case.param.kind.needs_server for case in cases) and not is_dry_run(config):
         process.start_server()
-    process.send_plan([(case.item.nodeid, case.planned) for case in cases], prefetch, dealt_of(config))
+    process.send_plan([(case.item.nodeid, case.planned) for case in cases], prefetch, shard_division(config))
 
 
 def _name_files(config: pytest.Config, cases: Sequence[CaseItem]) -> None:
-    """Give each trial of a case that several tests play in one suite its own file name; a recorded one keeps it."""
+    """If several tests of a suite play a case, give each trial its own file name; a recorded one keeps its name."""
     places = [place_of(case.planned, case.param) for case in cases]
     counts = Counter(places)
     counts.update(once(config, finished_places))
@@ -101,7 +101,7 @@ def _name_files(config: pytest.Config, cases: Sequence[CaseItem]) -> None:
         planned = case.planned
         name = own_name(planned.case, planned.key)
         recording = CallPurpose(suite=planned.suite, subject=planned.subject, case=name)
-        # A recording by this name was made when other tests that play the case were there.
+        # A recording with this name was made when other tests played the case as well.
         if counts[place] > 1 or (folder and is_recorded(folder, recording)):
             case.file_name = name
 
@@ -125,8 +125,8 @@ def _deselect_done(config: pytest.Config, items: list[pytest.Item], done: set[tu
         _deselect(config, items, gone)
 
 
-def _leave_out(session: pytest.Session, cases: list[CaseItem]) -> tuple[list[CaseItem], LeftOut]:
-    """Deselect what can't be graded or recorded in this run; return the other cases, and the reasons with counts.
+def _deselect_unplayable(session: pytest.Session, cases: list[CaseItem]) -> tuple[list[CaseItem], LeftOut]:
+    """Deselect what can't be graded or recorded in this run; return the rest, and the reasons with counts.
 
     ``--collect-only`` deselects nothing.
     """
@@ -145,7 +145,7 @@ def _leave_out(session: pytest.Session, cases: list[CaseItem]) -> tuple[list[Cas
 
 
 def _lacking(case: CaseItem, options: Options) -> str:
-    """Return what is missing to play a case; empty if nothing is."""
+    """Return what is missing for playing a case; empty if nothing is."""
     param = case.param
     if why := refusal(param.spec, param.kind.marker):
         return why
@@ -161,14 +161,14 @@ def _lacking(case: CaseItem, options: Options) -> str:
 def _objection(session: pytest.Session, cases: Sequence[CaseItem], left_out: LeftOut, *, begun: bool) -> str:
     """Return why no collected case can be played; empty if one can.
 
-    In a run that has begun the rest may be done already, and in a shard the rest may be elsewhere.
+    In a resumed run the other cases may be done already, and in a shard they may be in other shards.
     """
-    if why := acting_tags(session.config) or _rerun(session, cases):
+    if why := tag_conflicts(session.config) or _rerun(session, cases):
         return why
     whole = not begun and options_of(session.config).shard is None
     if left_out and whole and not cases:
         return "\n".join(f"none of {count} cases can be played: {why}" for why, count in by_reason(left_out).items())
-    return "" if session.testsfailed else misspelt(session.config)  # a file that can't be read may have the tag
+    return "" if session.testsfailed else selection_error(session.config)  # a file that can't be read may have the tag
 
 
 def _rerun(session: pytest.Session, cases: Sequence[CaseItem]) -> str:

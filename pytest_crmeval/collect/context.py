@@ -1,4 +1,4 @@
-"""The context of a pytest process: what players need of it, made when there is something to evaluate."""
+"""The context that players get from a pytest process, created when there is something to evaluate."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,7 +57,7 @@ def check_subjects(config: pytest.Config) -> None:
 
 
 def our_agent(config: pytest.Config, spec: str) -> "Agent | None":
-    """Make an agent that comes with the package; None if the spec names another one."""
+    """Create a built-in agent; None if the spec names another one."""
     from pytest_crmeval.player.models import known_agent
 
     with usage_errors():
@@ -65,7 +65,7 @@ def our_agent(config: pytest.Config, spec: str) -> "Agent | None":
 
 
 def our_sandbox(config: pytest.Config, spec: str) -> "Sandbox | None":
-    """Make a sandbox that comes with the package; None if the spec names another one."""
+    """Create a built-in sandbox; None if the spec names another one."""
     from pytest_crmeval.player.sandboxes import known_sandbox
 
     return known_sandbox(context_of(config), spec)

@@ -23,22 +23,22 @@ if TYPE_CHECKING:  # loaded in every pytest run of the environment
 @pytest.fixture
 def conversation(request: pytest.FixtureRequest) -> "Conversation":
     """Conversation of this test, from its ``conversations`` marker."""
-    return _given(request)  # type: ignore[return-value] # the marker brings this kind
+    return _case(request)  # type: ignore[return-value] # the marker brings this kind
 
 
 @pytest.fixture
 def question(request: pytest.FixtureRequest) -> "Question":
     """Question of this test, from its ``questions`` marker."""
-    return _given(request)  # type: ignore[return-value] # the marker brings this kind
+    return _case(request)  # type: ignore[return-value] # the marker brings this kind
 
 
 @pytest.fixture
 def solutions(request: pytest.FixtureRequest) -> "SolutionFile":
     """Solution file of this test, from its ``solutions`` marker."""
-    return _given(request)  # type: ignore[return-value] # the marker brings this kind
+    return _case(request)  # type: ignore[return-value] # the marker brings this kind
 
 
-def _given(request: pytest.FixtureRequest) -> "Case":
+def _case(request: pytest.FixtureRequest) -> "Case":
     from pytest_crmeval.collect.case_item import case_of
 
     case = case_of(request.node)

@@ -1,4 +1,4 @@
-"""The trial of one pytest item: played by the item or ahead of it, and put on its report."""
+"""The trial of one pytest item: played by the item or prefetched, and added to its report."""
 
 import time
 from contextlib import nullcontext
@@ -11,7 +11,7 @@ from pytest_crmeval.agents.calling import agent_traceback
 from pytest_crmeval.channel import ControllerGoneError, Dropped, StopPrefetch, Take
 from pytest_crmeval.collect.case_item import CASE, CaseItem, case_of
 from pytest_crmeval.collect.context import context_of
-from pytest_crmeval.collect.prefetch import is_asked_for, time_limit
+from pytest_crmeval.collect.prefetch import asks_controller, time_limit
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.options.reading import options_of
@@ -25,12 +25,12 @@ from pytest_crmeval.questions.question import Question
 
 _LEARNER = "a learning agent plays each conversation once, unchanged: call evaluate with the test's own conversation"
 _BARE = "assert False\n +  where False = Trial("
-"""How pytest explains ``assert trial.passed``."""
+"""The beginning of pytest's explanation of ``assert trial.passed``."""
 _AGAIN = "the test evaluates something other than its case, so the prefetched result was discarded"
 
 
 class ItemEvaluation:
-    """What the ``evaluate`` fixture gives to a test."""
+    """The value of the ``evaluate`` fixture."""
 
     def __init__(self, item: pytest.Item, cast: Participants) -> None:
         self._item = item
@@ -42,13 +42,13 @@ class ItemEvaluation:
             case.planned = replace(case.planned, subject=str(cast.agent.name))
         trial_record = case.record = _trial_record(case)
         self._channel = context_of(item.config).services().channel
-        self._asks_first = is_asked_for(case)
+        self._asks_first = asks_controller(case)
         job = case.job
         setting = Setting(context_of(item.config), trial_record, job.where, job.settings)
         self._evaluation = self._kind.evaluation(setting, cast)
 
     def __call__(self, case: Case) -> Trial:
-        """Return the trial, and record it as this test's; an invalid case is recorded and skipped."""
+        """Return the trial and record it for this test; an invalid case is recorded and skipped."""
         if not isinstance(case, self._kind.case):
             raise pytest.UsageError(f"{self._item.nodeid}: evaluate takes the {self._kind.argument} of this test")
         if self._used:
@@ -72,7 +72,7 @@ class ItemEvaluation:
         return outcome.trial
 
     def _taken(self, case: Case) -> Outcome | None:
-        """Return the outcome of a case that was played ahead; None if it is to be played now."""
+        """Return the outcome of a prefetched case; None if it has to be played now."""
         key = self._case.planned.key
         state, content = self._channel.ask(Take(key, time_limit(self._item) is None))
         if state == "over":
@@ -90,20 +90,20 @@ class ItemEvaluation:
         outcome = Outcome.received(*content, colored=context_of(self._item.config).colored)
         self._item.add_report_section("call", "log", outcome.log)
         limit = time_limit(self._item)
-        if limit and outcome.seconds > limit:  # pytest-timeout has seen only the rest of it
+        if limit and outcome.seconds > limit:  # pytest-timeout has measured only the rest of it
             reason = f"Timeout (>{limit:g}s): the {self._kind.argument} took {outcome.seconds:.1f} s"
             return replace(outcome, failed=reason)
         return outcome
 
     def _played(self, case: Case) -> Outcome:
-        """Play now, and have it recorded at once: it may have cost something."""
-        # A solution file is not finished first: what it has judged so far is kept.
+        """Play now, and record it at once, because it may have cost something."""
+        # An interrupt does not wait for a solution file: its verdicts so far are kept.
         waits = self._asks_first and self._kind.has_agent
         with context_of(self._item.config).services().finishing() if waits else nullcontext():
             try:
                 outcome = self._evaluation(case)
                 _send(self._case, outcome)
-            except BaseException:  # also Ctrl-C, even while it is sent: no item may wait for it
+            except BaseException:  # also after Ctrl-C, even while it is being sent: no item may wait for it
                 if self._asks_first:
                     self._channel.tell(Dropped(self._case.planned.key))
                 raise
@@ -111,7 +111,7 @@ class ItemEvaluation:
 
 
 def _send(case: CaseItem, outcome: Outcome) -> None:
-    """Have the trial recorded that an item has made."""
+    """Send the trial of an item to be recorded."""
     if outcome.trial is not None and case.record is not None:
         context = context_of(case.item.config)
         context.services().channel.tell(
@@ -120,7 +120,7 @@ def _send(case: CaseItem, outcome: Outcome) -> None:
 
 
 def finish_report(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """Put the verdict of an item of ours on its report, and nothing that is confidential."""
+    """Add the verdict of our item to its report, without confidential content."""
     if case := item.stash.get(CASE, None):
         _attach_trial(case, call, report)
         _conceal(case, call, report)
@@ -129,9 +129,9 @@ def finish_report(item: pytest.Item, call: pytest.CallInfo[None], report: pytest
 
 
 def _attach_trial(case: CaseItem, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """Put the verdict of a case on the report of its item; a test that broke before its trial has an ERRORED one."""
+    """Add the verdict of a case to the report of its item; a test that failed before its trial has an ERRORED one."""
     if report.when == "setup" and case.finished < call.start:
-        case.trial, case.finished, case.reported = None, 0.0, False  # the test is run, perhaps not for the first time
+        case.trial, case.finished, case.reported = None, 0.0, False  # the test starts, perhaps not for the first time
     if case.reported:
         return
     if report.when == "call" and report.skipped and not case.finished and case.may_be_ahead:
@@ -150,7 +150,7 @@ def _attach_trial(case: CaseItem, call: pytest.CallInfo[None], report: pytest.Te
             _shorten_failure(report, call, trial)
         _note_properties(case.item, report, trial)
         if case.outcome and case.outcome.seconds:
-            report.duration = case.outcome.seconds  # its own, not the time that the item has waited for it
+            report.duration = case.outcome.seconds  # its own duration, not the time that the item has waited for it
         case.trial, case.finished, case.reported = None, call.stop, True  # a worker has thousands of items
 
 
@@ -169,7 +169,7 @@ def _shorten_failure(report: pytest.TestReport, call: pytest.CallInfo[None], tri
 
 
 def _note_properties(item: pytest.Item, report: pytest.TestReport, trial: Trial) -> None:
-    """Have JUnit XML show what was evaluated, how it was scored, and what it cost."""
+    """Add the case, its scores and its cost to the properties in JUnit XML."""
     planned = trial.planned
     ours = [
         ("crmeval_suite", planned.suite),
@@ -183,12 +183,12 @@ def _note_properties(item: pytest.Item, report: pytest.TestReport, trial: Trial)
     if trial.bill and trial.bill.cost is not None:
         ours.append(("crmeval_cost", round(trial.bill.cost, 8)))
     kept = [pair for pair in item.user_properties if not str(pair[0]).startswith("crmeval_")]
-    item.user_properties[:] = [*kept, *ours]  # a test that is run again has another trial
+    item.user_properties[:] = [*kept, *ours]  # a repeated test has another trial
     report.user_properties = list(item.user_properties)
 
 
 def _conceal(case: CaseItem, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """Remove from a report all that a confidential test, or code that it called, has written.
+    """Remove all output of a confidential test, and of code that it called, from a report.
 
     Searching for quotes would not be enough: pytest shortens what it shows, so a part of a secret may be left.
     """
@@ -214,7 +214,7 @@ def _conceal(case: CaseItem, call: pytest.CallInfo[None], report: pytest.TestRep
 
 
 def _publishable(case: CaseItem, call: pytest.CallInfo[None], report: pytest.TestReport) -> str:
-    """Return what may be shown of the end of a confidential test: our own words, or the error's type and place."""
+    """Return what may be shown of a failed confidential test: our own message, or the error's type and location."""
     outcome, error = case.outcome or Outcome(), call.excinfo
     if error and (str(error.value) in {outcome.failed, outcome.skipped} - {""} or _is_misuse(error)):
         return str(error.value)
@@ -225,7 +225,7 @@ def _publishable(case: CaseItem, call: pytest.CallInfo[None], report: pytest.Tes
 
 
 def _is_misuse(error: pytest.ExceptionInfo[BaseException]) -> bool:
-    """Whether an error is our own message about a wrong use."""
+    """Whether an error is our own message about incorrect use."""
     module = str(error.traceback[-1].frame.f_globals.get("__name__"))
     return isinstance(error.value, pytest.UsageError | ControllerGoneError | SetupError) and module.startswith(
         "pytest_crmeval."
@@ -238,7 +238,7 @@ def _trial_record(case: CaseItem) -> TrialRecord:
 
 
 def _reason(excinfo: pytest.ExceptionInfo[BaseException], trial_record: TrialRecord) -> str:
-    """Return why a test broke before its trial was finished."""
+    """Return why a test failed before its trial was finished."""
     if trial_record.is_confidential:
         return f"{excinfo.typename} ({WITHHELD})"
     if isinstance(excinfo.value, pytest.FixtureLookupError):

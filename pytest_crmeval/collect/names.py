@@ -2,7 +2,7 @@
 
 FIXTURES = ("agent", "conversation", "crm", "crm_connection", "evaluate", "question", "sandbox", "scorers", "solutions")
 OUR_FIXTURES = "pytest_crmeval.collect.fixtures"
-"""The module of our fixtures: one of another module is the user's own."""
+"""The module of our fixtures; a fixture of another module is the user's own."""
 MARKERS = {
     "conversations": "conversations(path, suite=...): play each conversation of a JSON Lines file",
     "questions": "questions(path, suite=..., confidential=...): ask each question of a JSON Lines or CSV file",
@@ -14,4 +14,4 @@ MARKERS = {
 PROCESS = "crmeval-process"
 """The plugin that is this process's part of the run, if there is something to evaluate."""
 RUN_FIXTURE = "_crmeval_run"
-"""The fixture that begins the run, for fixtures of tests without our markers."""
+"""The fixture that starts the run, for tests without our markers that use our other fixtures."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:  # loaded in every pytest run of the environment
+if TYPE_CHECKING:  # this module is loaded in every pytest run of the environment
     from pytest_postgresql.executors import NoopExecutor
 
     from pytest_crmeval.postgres.databases import RunDatabases

@@ -1,4 +1,4 @@
-"""Which cases may be played ahead of their items."""
+"""Which cases may be prefetched: played before their items run."""
 
 import inspect
 from collections import Counter
@@ -31,25 +31,25 @@ _INVOLVED = frozenset(
 
 
 class PrefetchPlan(Record, frozen=True, kw_only=True):
-    """What may be played ahead, and how long each may be; and why the rest may not."""
+    """The cases that may be prefetched with their time limits, and why the others may not."""
 
     weights: Mapping[str, float]
     alone: Mapping[str, int]
     """Reasons, and how many cases have them."""
     kinds: Sequence[str] = ()
-    """What is played ahead: conversations, questions."""
+    """The kinds of prefetched cases: conversations, questions."""
     left_out: LeftOut = msgspec.field(default_factory=dict)
-    """What is not played at all."""
+    """Cases that are not played at all."""
     sandboxed: bool = False
-    """Whether programs are to run in our sandbox."""
+    """Whether programs run in our sandbox."""
     streams: Sequence[Stream] = ()
-    """What is played one after the other."""
+    """Cases that are played in order."""
     refusal: str = ""
-    """Why nothing may be played: a test that only an item can play has an agent that learns."""
+    """Why nothing may be played: an agent learns, and its test does not allow prefetching."""
 
 
 def plan_prefetch(cases: Sequence[CaseItem], left_out: LeftOut) -> PrefetchPlan:
-    """Decide for each case whether it may be played ahead of its item, and note it there."""
+    """Decide for each case whether it may be prefetched, and store that with its item."""
     weights: dict[str, float] = {}
     alone: Counter[str] = Counter()
     known: dict[object, str] = {}
@@ -80,10 +80,10 @@ def plan_prefetch(cases: Sequence[CaseItem], left_out: LeftOut) -> PrefetchPlan:
     )
 
 
-def is_asked_for(case: CaseItem) -> bool:
+def asks_controller(case: CaseItem) -> bool:
     """Whether an item asks the controller for the outcome of its case before it plays the case.
 
-    The case may have been played ahead, or it costs money. Others are played as quickly as asked for.
+    The case may have been prefetched, or it costs money. Playing any other case takes no longer than asking.
     """
     options, spec = options_of(case.item.config), case.planned.spec
     costs = not options.replay and (bool(options.judge) or spec not in {"oracle", "mute"})
@@ -91,7 +91,7 @@ def is_asked_for(case: CaseItem) -> bool:
 
 
 def time_limit(item: pytest.Item) -> float | None:
-    """Return how many seconds a test may take by pytest-timeout; None if it may take any time."""
+    """Return the time limit of a test by pytest-timeout in seconds; None if there is none."""
     if not item.config.pluginmanager.hasplugin("timeout"):
         return None
     mark = item.get_closest_marker("timeout")
@@ -100,12 +100,12 @@ def time_limit(item: pytest.Item) -> float | None:
 
 
 def _objection(case: CaseItem, known: dict[object, str]) -> str:
-    """Return why a case is played in its item; what is the same for all cases of an agent or a test is decided once."""
+    """Return why a case is played in its item; decided once per agent and test where possible."""
     if not case.param.kind.may_be_ahead:
         return _NO_MODEL
     item, spec = case.item, case.planned.spec
     if spec not in known:
-        known[spec] = _of_agent(item.config, spec)
+        known[spec] = _agent_objection(item.config, spec)
     if known[spec]:
         return known[spec]
     marked = (mark.name for name in _MARKS for mark in item.iter_markers(name))
@@ -114,7 +114,7 @@ def _objection(case: CaseItem, known: dict[object, str]) -> str:
     # The same function in another class or folder has other fixtures.
     test = (item.parent, getattr(item, "originalname", item.name))
     if test not in known:
-        known[test] = _of_fixtures(item) or _of_hooks(item)
+        known[test] = _fixture_objection(item) or _hook_objection(item)
     return known[test]
 
 
@@ -125,8 +125,8 @@ _LEARNER = (
 )
 
 
-def _of_agent(config: pytest.Config, spec: str) -> str:
-    """Return why what an agent does is not done ahead: an agent of the user's own may not bear to be asked by many."""
+def _agent_objection(config: pytest.Config, spec: str) -> str:
+    """Return why an agent's cases are not prefetched: the user's own agent may not be thread-safe."""
     options = options_of(config)
     asking = asks_models(spec) or (options.judge and spec in {"oracle", "mute"})
     alone = options.inflight == 1 or (options.inflight is None and (options.replay or not asking))
@@ -141,8 +141,8 @@ def _of_agent(config: pytest.Config, spec: str) -> str:
     return "the agent learns, in order" if learns_by_itself else ""
 
 
-def _of_fixtures(item: pytest.Item) -> str:
-    """Return the user's own fixture that a test uses, or a fixture of ours with which it may influence the play."""
+def _fixture_objection(item: pytest.Item) -> str:
+    """Return a fixture that rules out prefetching: the user's own, or one of ours that affects the case."""
     found = fixtures_of(item)
     if found is None:
         return "this version of pytest does not show the fixtures of a test"
@@ -156,13 +156,13 @@ def _of_fixtures(item: pytest.Item) -> str:
             named = getattr(plugin, "__name__", "") or type(plugin).__module__
             plugins.add(named.partition(".")[0])
     for name, definitions in defined.items():
-        if definitions and (place := _own(name, definitions[-1], plugins)):
+        if definitions and (place := _user_file(name, definitions[-1], plugins)):
             return f"the fixture {name!r} of {place}"
     return ""
 
 
-def _own(name: str, definition: Any, plugins: Collection[str]) -> str:  # noqa: ANN401 (pytest's own)
-    """Return the user's file that a fixture is from; nothing if it is ours, pytest's or a plugin's."""
+def _user_file(name: str, definition: Any, plugins: Collection[str]) -> str:  # noqa: ANN401 (pytest's own)
+    """Return the user's file that defines a fixture; None if it is ours, pytest's or a plugin's."""
     function = inspect.unwrap(definition.func)
     module = getattr(function, "__module__", "")
     ours = name not in FIXTURES or module == OUR_FIXTURES
@@ -173,8 +173,8 @@ def _own(name: str, definition: Any, plugins: Collection[str]) -> str:  # noqa: 
     return Path(where.partition("::")[0]).name
 
 
-def _of_hooks(item: pytest.Item) -> str:
-    """Return the conftest above a test that has a hook for running tests: it may skip the test, or prepare it."""
+def _hook_objection(item: pytest.Item) -> str:
+    """Return the conftest of a test that implements a hook for running tests, which may skip or prepare the test."""
     for plugin in item.config.pluginmanager.get_plugins():
         file = Path(getattr(plugin, "__file__", None) or "?")
         if file.name == "conftest.py" and file.parent in item.path.parents:

@@ -1,4 +1,4 @@
-"""This process's part of the run, as collection sees it."""
+"""The interface between collection and this process's part of the run."""
 
 from typing import Protocol
 
@@ -9,7 +9,7 @@ from pytest_crmeval.player.context import Services
 
 
 class Process(Services, Protocol):
-    """What collection needs of this process, which is the controller of the run or one of its workers."""
+    """What collection needs from this process, which is the controller of the run or one of its workers."""
 
     @property
     def done(self) -> set[tuple[str, ...]]:
@@ -21,5 +21,5 @@ class Process(Services, Protocol):
         ...
 
     def send_plan(self, cases: list[tuple[str, PlannedCase]], prefetch: PrefetchPlan, shard: JsonObject) -> None:
-        """Send the controller what is to be played: node ids and their cases, and what the shard is a part of."""
+        """Send the plan to the controller: node ids with their cases, and the shard they belong to."""
         ...

@@ -1,4 +1,4 @@
-"""Which cases of a dataset are wanted: by tag, by split, and a sample of those."""
+"""Which cases of a dataset are selected: by tag, by split, and a sample of those."""
 
 import random
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ from pytest_crmeval.options.reading import options_of
 from pytest_crmeval.options.values import Options
 from pytest_crmeval.player.subjects import asks_models
 
-if TYPE_CHECKING:  # msgspec is wanted only when a marked test is collected
+if TYPE_CHECKING:  # msgspec is needed only when a marked test is collected
     from pytest_crmeval.player.kinds import Kind, Ref
 
     Named = tuple[Ref, str]
@@ -46,14 +46,14 @@ def select(named: "Sequence[Named]", options: Options) -> "list[Named]":
     return wanted if options.samples_later else sampled(wanted, options)
 
 
-def is_wanted(config: pytest.Config, suite: str) -> bool:
-    """Whether anything of a suite was asked for; that there is one is noted."""
+def is_selected(config: pytest.Config, suite: str) -> bool:
+    """Whether a suite was selected; its name is stored for error messages."""
     once(config, _Labels).suites.add(suite)
     return suite in (options_of(config).suites or [suite])
 
 
 def lacking(ref: "Ref", spec: str, options: Options, *, needs_judge: bool = True) -> str:
-    """Return what is lacking for an agent to play a case in this run; nothing if it can."""
+    """Return what is missing for an agent to play a case in this run; empty if nothing is."""
     if needs_judge and ref.judged and not options.judge and spec not in {"oracle", "mute"}:
         return "only a judge can grade the answer; add --crmeval-judge SPEC"
     if ref.simulated and not options.user and spec not in CONTROLS:
@@ -64,7 +64,7 @@ def lacking(ref: "Ref", spec: str, options: Options, *, needs_judge: bool = True
 
 
 def remember_labels(config: pytest.Config, refs: "Iterable[Ref]") -> None:
-    """Note which tags and splits there are."""
+    """Store the tags and splits of a dataset, for error messages."""
     labels = once(config, _Labels)
     for ref in refs:
         labels.tags.update(ref.tags)
@@ -72,12 +72,12 @@ def remember_labels(config: pytest.Config, refs: "Iterable[Ref]") -> None:
 
 
 def remember_test(config: pytest.Config, kind: "Kind", test: Path) -> None:
-    """Note that a test has the marker of a kind of case."""
+    """Store a test file with the marker of a kind of case, for error messages."""
     once(config, _Labels).tests[kind.marker] = test
 
 
-def misspelt(config: pytest.Config) -> str:
-    """Return what is wrong with files, suites, tags and the split that were asked for; empty if all of them exist."""
+def selection_error(config: pytest.Config) -> str:
+    """Return an error about unknown files, suites, tags or splits in options; empty if all of them exist."""
     from pytest_crmeval.player.kinds import KINDS
 
     options, labels = options_of(config), once(config, _Labels)
@@ -101,16 +101,16 @@ def misspelt(config: pytest.Config) -> str:
 
 
 def sampled(cases: "list[T]", options: Options) -> "list[T]":
-    """Return a sample of the cases in their order; all of them if there are not more than the sample size."""
+    """Return a sample of the cases in their order; all of them if the sample size is not smaller."""
     if options.sample is None or options.sample >= len(cases):
         return cases
-    # Not a secret: the same seed takes the same cases for every agent, on every worker.
+    # Not for cryptography: the same seed selects the same cases for every agent, on every worker.
     chosen = set(random.Random(options.seed).sample(range(len(cases)), options.sample))  # noqa: S311
     return [case for number, case in enumerate(cases) if number in chosen]
 
 
 def _unused_files(kind: "Kind", collected: Iterable[Path]) -> str:
-    """Return which test file has to be collected, so that the files of an option are used."""
+    """Return an error if no collected test uses the files of an option, with the test file that would."""
     mark = f"pytest.mark.{kind.marker}"
     folders = dict.fromkeys(test.parent for test in collected)
     users = [path for folder in folders for path in sorted(folder.glob("*.py")) if mark in path.read_text("utf-8")]
@@ -119,7 +119,7 @@ def _unused_files(kind: "Kind", collected: Iterable[Path]) -> str:
 
 
 def _listed(tag: str, there: set[str]) -> str:
-    """Return all tags if they are few, else as many as can be read, the most similar first."""
+    """Return all tags if they are few, otherwise the most similar ones."""
     ordered = sorted(there)
     if len(ordered) > SHOWN:
         ordered = list(dict.fromkeys([*get_close_matches(tag, ordered), *ordered]))

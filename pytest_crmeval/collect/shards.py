@@ -17,7 +17,7 @@ from pytest_crmeval.options.reading import options_of
 from pytest_crmeval.player.agents import subjects_of
 from pytest_crmeval.player.subjects import learns, refusal
 
-if TYPE_CHECKING:  # msgspec is wanted only when a marked test is collected
+if TYPE_CHECKING:  # msgspec is needed only when a marked test is collected
     from pytest_crmeval.player.kinds import Player, Ref
 
     Named = tuple[Ref, str]
@@ -26,7 +26,7 @@ _NARROWED = {"keyword": "-k", "markexpr": "-m", "deselect": "--deselect"}
 """Options of pytest that deselect the same cases on all machines, after the cases were assigned."""
 
 
-def in_shard(  # noqa: PLR0913, PLR0917 (a test, its cases, and who plays them)
+def shard_filter(  # noqa: PLR0913, PLR0917 (a test, its cases, and who plays them)
     config: pytest.Config,
     test: str,
     suite: str,
@@ -34,10 +34,10 @@ def in_shard(  # noqa: PLR0913, PLR0917 (a test, its cases, and who plays them)
     players: "Callable[[Ref, str], Sequence[Player]]",
     marker: str,
 ) -> "Callable[[Ref, str], bool]":
-    """Return a function that says whether this shard plays a case with the agent of a spec; without shards, all are.
+    """Return a function that decides whether this shard plays a case with the agent of a spec.
 
-    ``players`` returns the agents that play a case. The selection is remembered: shards of different selections do not
-    add up to a whole, nor do shards that were played in part.
+    Without shards, it is always true. ``players`` returns the agents that play a case. The selection is stored: shards
+    of different selections do not add up to a whole, nor do shards that were played in part.
     """
     options = options_of(config)
     shard = options.shard
@@ -46,38 +46,38 @@ def in_shard(  # noqa: PLR0913, PLR0917 (a test, its cases, and who plays them)
     from pytest_crmeval.journal.durations import weights_of
 
     turns = {ref.id: ref.turns for ref, _ in named}
-    dealt = deal(suite, weights_of(suite, turns, once(config, _durations)), shard.of)
+    assigned = assigned_shards(suite, weights_of(suite, turns, once(config, _durations)), shard.of)
 
-    def is_mine(ref: "Ref", spec: str) -> bool:
-        """Whether a case is assigned to this shard; an agent that learns plays all cases in the first shard."""
-        return shard.index == (1 if learns(spec) else dealt[ref.id])
+    def is_assigned(ref: "Ref", spec: str) -> bool:
+        """Whether a case is assigned to this shard; an agent that learns plays all its cases in the first shard."""
+        return shard.index == (1 if learns(spec) else assigned[ref.id])
 
-    hand = [(ref, who) for ref, name in named for who in players(ref, name) if is_mine(ref, who[1])]
+    own_cases = [(ref, who) for ref, name in named for who in players(ref, name) if is_assigned(ref, who[1])]
     options = options_of(config)
     playable = dict.fromkeys(subjects_of(context_of(config)), 0)
-    for ref, (who, spec, _) in hand:
+    for ref, (who, spec, _) in own_cases:
         playable[who] = playable.get(who, 0) + (not refusal(spec, marker) and not lacking(ref, spec, options))
-    once(config, _deals)[test] = {
+    once(config, _divisions)[test] = {
         "cases": len(named),
-        "deal": _digest(sorted(dealt.items())),
+        "deal": _digest(sorted(assigned.items())),
         "content": _digest(sorted((ref.id, ref.fingerprint) for ref, _ in named)),
         "mine": playable,
     }
-    return is_mine
+    return is_assigned
 
 
-def dealt_of(config: pytest.Config) -> JsonObject:
-    """Return what the shard of this invocation is a part of; nothing if there are no shards."""
+def shard_division(config: pytest.Config) -> JsonObject:
+    """Return how the cases were divided into shards; empty if there are no shards."""
     if options_of(config).shard is None:
         return {}
-    tests = once(config, _deals)
+    tests = once(config, _divisions)
     asked = {flag: getattr(config.option, name, None) for name, flag in _NARROWED.items()}
     narrowed = " ".join(flag if value is True else f"{flag} {value}" for flag, value in asked.items() if value)
     return {"tests": {test: tests[test] for test in sorted(tests)}, "narrowed": narrowed}
 
 
-def _deals(_: pytest.Config) -> dict[str, JsonObject]:
-    """Make the record of how the cases of each test were dealt."""
+def _divisions(_: pytest.Config) -> dict[str, JsonObject]:
+    """Return the record of how the cases of each test were divided."""
     return {}
 
 
@@ -95,21 +95,21 @@ def _digest(value: object) -> str:
     return sha256(json.dumps(value).encode()).hexdigest()[:16]
 
 
-def deal(suite: str, weights: Mapping[str, float], of: int) -> dict[str, int]:
+def assigned_shards(suite: str, weights: Mapping[str, float], of: int) -> dict[str, int]:
     """Return the shard of each case of a suite, from 1: heaviest cases first, each to the lightest shard so far.
 
-    The result depends only on ids, weights and the number of shards. Cases of equal weight are dealt in a hashed
+    The result depends only on ids, weights and the number of shards. Cases of equal weight are assigned in a hashed
     order, and each suite starts with another shard, so that no shard gets the remainders of all suites.
     """
     first = int(_mixed(suite, ""), 16) % of
-    hands = [(0.0, (index - first) % of, index + 1) for index in range(of)]
-    heapq.heapify(hands)
-    dealt = {}
+    shards = [(0.0, (index - first) % of, index + 1) for index in range(of)]
+    heapq.heapify(shards)
+    assigned = {}
     for case in sorted(weights, key=lambda case: (-weights[case], _mixed(suite, case))):
-        load, turn, index = hands[0]
-        dealt[case] = index
-        heapq.heapreplace(hands, (load + weights[case], turn, index))
-    return dealt
+        load, turn, index = shards[0]
+        assigned[case] = index
+        heapq.heapreplace(shards, (load + weights[case], turn, index))
+    return assigned
 
 
 def _mixed(suite: str, case: str) -> str:

@@ -1,4 +1,4 @@
-"""In which order learners play: one case after the other, those that are for measuring only at the end."""
+"""The order in which learners play: one case after the other, held-out cases at the end."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -17,9 +17,9 @@ _TWICE = (
 
 
 def put_learners_last(items: list[pytest.Item], cases: list[CaseItem]) -> list[CaseItem]:
-    """Put the cases of learners behind all others, in the order in which they are played; return the cases in order.
+    """Move the cases of learners behind all others, in the order in which they are played; return all cases.
 
-    They take longest, and an item that waits for its turn holds up those that xdist has dealt out behind it.
+    They take longest, and an item that waits for its turn holds up those that xdist has assigned after it.
     """
 
     def rank(case: CaseItem) -> tuple[bool, str]:
@@ -35,7 +35,7 @@ def put_learners_last(items: list[pytest.Item], cases: list[CaseItem]) -> list[C
 
 
 def streams_of(cases: Iterable[CaseItem]) -> Sequence[Stream]:
-    """Return the streams of all learners, from cases that are in their order."""
+    """Return the streams of all learners, from ordered cases."""
     found: dict[tuple[str, str], list[CaseItem]] = {}
     for case in cases:
         if learns(case.planned.spec):
@@ -49,8 +49,8 @@ def streams_of(cases: Iterable[CaseItem]) -> Sequence[Stream]:
     )
 
 
-def met_twice(cases: Iterable[CaseItem]) -> str:
-    """Return why a learner would know a case when it plays it: another test plays it, too; nothing if none does."""
+def played_twice(cases: Iterable[CaseItem]) -> str:
+    """Return an error if two tests play the same case with a learner, which would know it then; empty if not."""
     learning = (case.planned for case in cases if learns(case.planned.spec) and not is_held_out(case))
     counts = Counter((planned.suite, planned.subject, planned.case) for planned in learning)
     found = next((met for met, count in counts.items() if count > 1), None)
@@ -58,5 +58,5 @@ def met_twice(cases: Iterable[CaseItem]) -> str:
 
 
 def is_held_out(case: CaseItem) -> bool:
-    """Whether learners only are measured with a case, and don't learn from it."""
+    """Whether a case is held out: learners are measured with it, and don't learn from it."""
     return case.param.ref.split == HELD_OUT

@@ -8,13 +8,13 @@ import pytest
 
 from pytest_crmeval.options.once import once
 
-if TYPE_CHECKING:  # msgspec is wanted only when a marked test is collected
+if TYPE_CHECKING:  # msgspec is needed only when a marked test is collected
     from pytest_crmeval.player.kinds import Ref
 
 SHOWN = 5
-"""How many tags of a file are refused at once."""
+"""Maximum number of refused tags in an error message."""
 _UNSPEAKABLE = re.compile(r"[^\w+\-.\[\]\\/]+")
-"""What no name in ``-m`` can hold; the colon could be said, but ends a name where marks are registered."""
+"""Characters that ``-m`` does not allow in names; also the colon, which ends the name in a mark's registration."""
 
 
 class _Marks:
@@ -23,16 +23,16 @@ class _Marks:
     def __init__(self, _: pytest.Config) -> None:
         self.registered: set[str] = set()
         self.refused: dict[str, None] = {}
-        """What to say about tags that another plugin would act on, in order."""
+        """Errors about tags that another plugin might act on, in order."""
 
 
 def mark_name(tag: str) -> str:
-    """Return what ``-m`` calls a tag: ``two_requests`` for "two requests"; nothing if it has no sayable character."""
-    return _UNSPEAKABLE.sub("_", tag).lstrip("_")  # pytest has no marks that begin with an underscore
+    """Return the name of a tag for ``-m``: ``two_requests`` for "two requests"; empty if no character is valid."""
+    return _UNSPEAKABLE.sub("_", tag).lstrip("_")  # marks must not begin with an underscore
 
 
 def marks_of(config: pytest.Config, refs: "Iterable[Ref]") -> Mapping[str, pytest.MarkDecorator]:
-    """Register a mark for each tag and return them; a tag that is already a mark gets none, and is noted."""
+    """Register a mark for each tag and return them; a tag that is already a mark becomes an error."""
     first: dict[str, Ref] = {}
     for ref in refs:
         for tag in ref.tags:
@@ -47,7 +47,7 @@ def marks_of(config: pytest.Config, refs: "Iterable[Ref]") -> Mapping[str, pytes
             why = f"tag {tag!r} is also the marker {name!r} of pytest, a plugin or your project, which might act on it"
             marks.refused[f"{place}: {why}; rename the tag"] = None
     free = {tag: name for tag, name in names.items() if name not in taken}
-    # All before the first is made: pytest reads the whole list again for a name that it has not met.
+    # Register all before the first is created: pytest reads the whole list again for each unknown name.
     for name in dict.fromkeys(free.values()):
         if name not in marks.registered:
             config.addinivalue_line("markers", f"{name}: a tag of cases (crmeval)")
@@ -55,8 +55,8 @@ def marks_of(config: pytest.Config, refs: "Iterable[Ref]") -> Mapping[str, pytes
     return {tag: getattr(pytest.mark, name) for tag, name in free.items()}
 
 
-def acting_tags(config: pytest.Config) -> str:
-    """Return which tags are marks already, and where they are; empty if there are none."""
+def tag_conflicts(config: pytest.Config) -> str:
+    """Return errors about tags that are already marks; empty if there are none."""
     refused = [*once(config, _Marks).refused]
     more = [f"... and {len(refused) - SHOWN} more"] if len(refused) > SHOWN else []
     return "\n".join(refused[:SHOWN] + more)

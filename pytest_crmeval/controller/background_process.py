@@ -1,7 +1,7 @@
-"""The process of a job: it holds the lock of its run from its start, and records how it ended.
+"""The process of a job: it holds the lock of its run from the start, and records how it ended.
 
-``crmeval submit`` and ``crmeval run`` set an environment variable for the process that they start. Most ends are
-written by the recorder; what never came so far (a mistake in the command, a broken conftest, nothing to play) is
+``crmeval submit`` and ``crmeval run`` set an environment variable for the process that they start. The recorder writes
+most ends. If the run never got that far (an error in the command, a broken conftest, nothing to play), the end is
 written here.
 """
 
@@ -27,13 +27,13 @@ class BackgroundProcess:
         self.lock = lock
         self._status: int | None = None
         self._interrupted = False
-        self._signals = Signals()  # the controller takes them, too, but there is none while pytest loads
+        self._signals = Signals()  # the controller handles them as well, but does not exist while pytest loads
         self._signals.take()
         atexit.register(self._write)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_cmdline_main(self) -> Generator[None, int | None, int | None]:
-        """See how pytest ends."""
+        """Record how pytest ends."""
         try:
             status = yield
         except pytest.UsageError:
@@ -43,11 +43,11 @@ class BackgroundProcess:
         return status
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """See that it was interrupted."""
+        """Note that the run was interrupted."""
         self._interrupted = isinstance(excinfo.value, KeyboardInterrupt)
 
     def _write(self) -> None:
-        """Write the end, unless the recorder has."""
+        """Write the end, unless the recorder has done so."""
         try:
             job = read_job(self.folder)
             if job.state is State.RUNNING:
@@ -63,8 +63,8 @@ class BackgroundProcess:
             sys.stderr.write(f"crmeval: could not record the end of the run: {error}\n")
 
 
-def attend(pluginmanager: pytest.PytestPluginManager) -> None:
-    """Begin to, if this process was started for a job."""
+def track_background_run(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Register the plugin if this process was started for a job."""
     handed = Lock.handed_over()
     if handed:
         pluginmanager.register(BackgroundProcess(*handed), PLUGIN)

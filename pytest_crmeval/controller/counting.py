@@ -1,4 +1,4 @@
-"""How far the run is, counted as its trials come in."""
+"""Counts the trials of a run as they arrive, for its progress."""
 
 from functools import lru_cache
 
@@ -9,7 +9,7 @@ from pytest_crmeval.journal.reader import RunRecord
 
 
 def counted(past: RunRecord) -> ProgressCounter:
-    """Return what earlier parts of the run have done, without their pace."""
+    """Return the counts of earlier parts of the run, without their rate."""
     tally = ProgressCounter()
     tally.begin({key: group_of(case) for key, case in past.planned.items()})
     for trial in past.trials.values():
@@ -28,7 +28,7 @@ def _group(suite: str, subject: str) -> Group:
 
 
 def outcome_of(trial: Trial) -> CountedTrial:
-    """Return what is counted of a trial."""
+    """Return a trial in the form that progress counts."""
     return CountedTrial(
         key=trial.planned.key,
         group=group_of(trial.planned),

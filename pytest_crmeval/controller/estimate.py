@@ -44,13 +44,13 @@ def forecast(session: pytest.Session) -> Estimate:
                 replayed=options.replay is not None,
             ),
             judge=_judging(options),
-            casts={spec: _cast(options, spec) for spec in specs},
+            casts={spec: _learner_roles(options, spec) for spec in specs},
             addresses=addresses,
         )
 
 
-def _cast(options: Options, spec: str) -> LearnerRoles:
-    """Return the models of a learner."""
+def _learner_roles(options: Options, spec: str) -> LearnerRoles:
+    """Return the models of a learner by role."""
     terms = AtlasSpec.parse(spec)
     return LearnerRoles(
         specs=role_specs(options, spec),
@@ -69,7 +69,7 @@ def _judging(options: Options) -> Judging | None:
 
 
 def _sizes(cases: Sequence[CaseItem]) -> dict[str, CaseSize]:
-    """Return how long each case is, by its key; each is read once, however many subjects play it."""
+    """Return the size of each case by its key; each case is read once, however many subjects play it."""
     read: dict[tuple[Path, int], CaseSize] = {}
     sizes = {}
     for case in cases:

@@ -25,10 +25,10 @@ class GateEvaluation:
         self.note = ""
         """Notes about the baseline, for the summary."""
 
-    def summon(self) -> None:
-        """Have the baseline ready before anything is paid for; UsageError if the one that was named can't be had.
+    def load_baseline(self) -> None:
+        """Load the baseline before anything is paid for; UsageError if the command line names one that can't be read.
 
-        One that only the project's settings name may be missing: there is none before the first run.
+        A baseline that only the project's settings name may be missing: there is none before the first run.
         """
         options = self._options
         given = options.baseline or options.baseline_file
@@ -47,9 +47,9 @@ class GateEvaluation:
             self.note = f"there is no baseline yet: copy a report to {given}"
 
     def judged(self, report: Report) -> Report:
-        """Return the report with what changed since the baseline, and with what all gates found.
+        """Return the report with its comparison and the rulings of all gates.
 
-        A shard can't be compared with a whole run, nor judged by a gate on one: crmeval merge does that.
+        A shard can't be compared with a whole run, and no gate is evaluated on it: crmeval merge does both.
         """
         if self._options.shard is not None:
             return report
@@ -59,7 +59,7 @@ class GateEvaluation:
             comparison = compare(report, self._baseline.report, source=self._baseline.source)
             report = replace(report, comparison=comparison)
         gates = self._options.gates
-        if not self._config.getoption("crmeval_gate"):  # a gate of the command line is always judged, misspelt or not
+        if not self._config.getoption("crmeval_gate"):  # gates of the command line are always evaluated
             gates, self.idle = concerned(gates, report, self._options.named_agents)
         baseline = self._baseline.report if self._baseline else None
         report = replace(report, rulings=tuple(judge(gates, report, baseline)))

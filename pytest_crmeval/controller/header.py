@@ -26,7 +26,7 @@ def say(config: pytest.Config, *lines: str) -> None:
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     if terminal is not None:
         terminal.ensure_newline()
-        if config.get_terminal_writer().width_of_current_line:  # xdist shows how many workers are ready
+        if config.get_terminal_writer().width_of_current_line:  # xdist is showing how many workers are ready
             terminal.line("")
         for line in lines:
             terminal.write_line(line)
@@ -36,7 +36,7 @@ def say(config: pytest.Config, *lines: str) -> None:
 def announcement(  # noqa: PLR0913 (a line each)
     context: Context, cases: Collection[PlannedCase], done: int, server: str, ahead: str, *, has_crm: bool
 ) -> Iterator[str]:
-    """Yield what is going to be played, by whom, where, and on what terms."""
+    """Yield the header: cases, agents, server, concurrency, judge and limits."""
     options = context.options
     again = f", resumed: {done} done" if done else ""
     yield f"crmeval run:    {options.run} ({len(cases)} to play{again})"
@@ -68,7 +68,7 @@ def announcement(  # noqa: PLR0913 (a line each)
 
 
 def stops(subjects: Mapping[str, str], stopped: Mapping[str, str], report: Report) -> Iterator[str]:
-    """Yield why trials were not started."""
+    """Yield why agents, or the run, were stopped."""
     for spec, why in stopped.items():
         names = [name for name, each in subjects.items() if each == spec]
         missing = sum(each.not_run for each in report.standings if each.subject in names or not names)
@@ -77,7 +77,7 @@ def stops(subjects: Mapping[str, str], stopped: Mapping[str, str], report: Repor
 
 
 def omissions(left_out: LeftOut) -> Iterator[str]:
-    """Yield which cases are not played, and why."""
+    """Yield which cases are skipped, and why."""
     for why, count in by_reason(left_out).items():
         yield f"crmeval skips {count} case{'s' * (count != 1)}: {why}"
 
@@ -106,7 +106,7 @@ def counts(cases: Iterable[PlannedCase]) -> Iterator[str]:
 
 
 def _trust(agreement: LabelAgreement | None, judge: str) -> str:
-    """Return how far the judge can be trusted with replies, and what to do if that is not known."""
+    """Return the judge's agreement with the labels, and what to do if it is unknown or too low."""
     why = restriction(agreement)
     if agreement is None:
         return f"opinions on replies are only reported, because {why}; run: crmeval calibrate --judge {quote(judge)}"

@@ -1,4 +1,4 @@
-"""Cases in flight, as the controller sees them: begun while pytest's loop runs, and brought to their end with it."""
+"""Cases in flight, on the controller: started while pytest's loop runs, and finished at its end."""
 
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
@@ -19,7 +19,7 @@ from pytest_crmeval.options.reading import options_of
 
 
 class InFlight:
-    """Opens the queue, closes it when pytest is going to stop, and waits for the cases that are in flight then."""
+    """Opens the queue, closes it when pytest is about to stop, and waits for the cases in flight."""
 
     def __init__(
         self, config: pytest.Config, plan: RunPlan, loop: ControllerLoop, handler: MessageHandler, files: Files
@@ -34,19 +34,19 @@ class InFlight:
         self._signals.take()
 
     def open(self, workers: int) -> None:
-        """Let cases be begun, by so many workers; 0 if they are played in this process."""
+        """Open the queue for a number of workers; 0 if cases are played in this process."""
         self._loop.call(
             self._handler.queue.open,
             self._plan.weights(options_of(self._config).reports, addresses_of(self._config)),
             at_once=at_once(self._config) * max(1, workers),
-            short_sighted=bool(self._config.getoption("maxfail")),
-            far_sighted=self._plan.has_checkpoints,
+            few_ahead=bool(self._config.getoption("maxfail")),
+            many_ahead=self._plan.has_checkpoints,
             streams=self._plan.prefetch.streams,
         )
 
     @contextmanager
     def around_loop(self, session: pytest.Session, here: Channel | None) -> Iterator[None]:
-        """Wait for all cases in flight at the end of the block; play ahead in this process if it has a channel."""
+        """Wait for all cases in flight at the end of the block; prefetch in this process if it has a channel."""
         with ExitStack() as stack:
             if here is not None:
                 stack.enter_context(in_flight(session, here))
@@ -63,14 +63,14 @@ class InFlight:
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Begin nothing more when pytest is going to stop (``-x``, ``--maxfail``)."""
+        """Start no further case when pytest is about to stop (``-x``, ``--maxfail``)."""
         if report.failed and not hasattr(report, "wasxfail"):
             self._failures += 1
             if 0 < (self._config.getoption("maxfail") or 0) <= self._failures:
                 self._loop.post(self._handler.queue.close)
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        """Note that an item is over."""
+        """Note that an item has ended."""
         if key := self._plan.key_of(nodeid):
             self._files.forget(key)
             self._handler.control.end(key)  # also for an abandoned trial, whose thread may never return
@@ -78,17 +78,17 @@ class InFlight:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self) -> Generator[None, object, object]:
-        """Interrupt after a test whose case was finished first, where there are no workers: it has its report."""
+        """Deliver a delayed interrupt after the test, if there are no workers: the test has its report."""
         result = yield
         self._signals.interrupt()
         return result
 
     def pytest_unconfigure(self) -> None:
-        """Leave signals as they were."""
+        """Restore the signal handlers."""
         self._signals.give_back()
 
     def _finish(self) -> None:
-        """Begin no more cases, and wait for those in flight: they are paid for."""
+        """Start no further cases, and wait for those in flight, which are paid for."""
         queue = self._handler.queue
         self._loop.call(queue.close)
         left = len(self._loop.call(lambda: queue.playing))
@@ -112,7 +112,7 @@ class InFlight:
                     end_workers_at_once(self._config)
 
     def _finish_first(self) -> None:
-        """Start no more cases, and announce that the one in this process will be finished; in a signal handler."""
+        """Start no further cases, and announce that the one in this process will be finished; a signal handler."""
         self._loop.post(self._handler.queue.close)
         capturing = self._config.pluginmanager.get_plugin("capturemanager")
         with capturing.global_and_fixture_disabled() if capturing else nullcontext():

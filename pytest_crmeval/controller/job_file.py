@@ -11,13 +11,13 @@ from pytest_crmeval.journal.locks import now
 from pytest_crmeval.journal.progress import ProgressCounter
 
 EVERY = 1.0
-"""Seconds, at least, between two notes."""
+"""Minimum seconds between two writes."""
 
 
 class JobFile:
-    """``job.json`` of the run of a folder; a run that was not submitted has none, and nothing is written.
+    """``job.json`` in the folder of a run; a run that was not submitted has none, and nothing is written.
 
-    An error of the disk is reported at the end, and loses nothing: the journal has all trials.
+    A disk error is reported at the end, and nothing is lost: the journal has all trials.
     """
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
@@ -29,7 +29,7 @@ class JobFile:
         """Why the job is not up to date; empty if it is."""
 
     def begin(self, tally: ProgressCounter) -> None:
-        """Write that the run goes on, and what there is to do."""
+        """Write that the run is running, and its tasks."""
         if is_job(self._folder):
             try:
                 job = read_job(self._folder)
@@ -40,7 +40,7 @@ class JobFile:
             self._write(tally)
 
     def note(self, tally: ProgressCounter) -> None:
-        """Write how far it is, but not too often."""
+        """Write the progress, but not too often."""
         if self._job is not None and self._clock() - self._noted >= EVERY:
             self._write(tally)
 

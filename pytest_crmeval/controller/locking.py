@@ -12,7 +12,7 @@ PLUGIN = "crmeval-job"
 
 
 class RunLock:
-    """The lock of the run of a folder, taken once, and let go at the end."""
+    """The lock of a run's folder: acquired once, and released at the end."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -20,7 +20,7 @@ class RunLock:
         self._lock: Lock | None = None
 
     def take(self) -> None:
-        """Take it, unless this process has it or plays nothing; UsageError if another process runs this run."""
+        """Acquire it, unless this process has it or plays nothing; UsageError if another process runs this run."""
         background: Any = self._config.pluginmanager.get_plugin(PLUGIN)
         is_given = background is not None and background.folder.resolve() == self._folder.resolve()
         if self._lock is None and not is_dry_run(self._config) and not is_given:
@@ -30,7 +30,7 @@ class RunLock:
             except LockedError as error:
                 raise pytest.UsageError(f"crmeval: {error}") from error
             except OSError:
-                return  # a folder that can't be written: the journal, which is opened next, says so
+                return  # the folder is not writable: opening the journal reports that next
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:

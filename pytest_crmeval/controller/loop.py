@@ -1,4 +1,4 @@
-"""The threads of the controller: one owns its state and makes the calls that others post; further threads only wait."""
+"""The threads of the controller: one owns its state and runs the calls that others post; further threads only wait."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -12,14 +12,14 @@ _Call = tuple[Callable[[], Any], Future[Any] | None]
 PATIENCE = 10.0
 """Seconds that the last calls may take: one may be waiting for a disk that hangs."""
 BATCH = 1000
-"""How many calls are made at most before ``settle`` is."""
+"""Maximum number of calls before ``settle`` is called."""
 
 
 class ControllerLoop:
-    """Makes calls one after the other, in the order in which they were posted.
+    """Runs calls one after the other, in the order in which they were posted.
 
-    After each batch of calls ``settle`` is called. It returns the seconds after which it wants to be called again, even
-    if nothing was posted; None if it does not.
+    After each batch of calls ``settle`` is called. It returns the seconds after which it wants to be called again,
+    even if nothing was posted; None if it does not.
     """
 
     def __init__(self, settle: Callable[[], float | None]) -> None:
@@ -31,11 +31,11 @@ class ControllerLoop:
         self._thread.start()
 
     def post(self, call: Callable[Arguments, object], *args: Arguments.args, **named: Arguments.kwargs) -> None:
-        """Have a call made; its error is raised by the next ``call`` of the thread that made the loop."""
+        """Run a call later; its error is raised by the next ``call`` of the thread that created the loop."""
         self._inbox.put((lambda: call(*args, **named), None))
 
     def call(self, call: Callable[Arguments, Result], *args: Arguments.args, **named: Arguments.kwargs) -> Result:
-        """Have a call made and return its result, or raise its error."""
+        """Run a call and return its result, or raise its error."""
         if current_thread() is self._thread:
             return call(*args, **named)
         result = Future[Result]()
@@ -47,7 +47,7 @@ class ControllerLoop:
         return found
 
     def stop(self) -> None:
-        """Make the calls that were posted, and end the thread."""
+        """Run the remaining calls, and end the thread."""
         self._inbox.put(None)
         self._thread.join(PATIENCE)
 
@@ -62,7 +62,7 @@ class ControllerLoop:
             wait = self._guarded(self._settle)
 
     def _batch(self, wait: float | None) -> Iterator[_Call | None]:
-        """Yield what was posted, but wait for the first at most so many seconds."""
+        """Yield the posted calls; wait at most ``wait`` seconds for the first."""
         try:
             yield self._inbox.get(timeout=wait)
             for _ in range(BATCH):
@@ -88,14 +88,14 @@ class ControllerLoop:
 
 
 class WaitingThreads:
-    """As many threads as there are calls that wait. They don't keep the process alive, as those of an executor do."""
+    """One thread per waiting call. Unlike the threads of an executor, they don't keep the process alive."""
 
     def __init__(self) -> None:
         self._calls: SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = SimpleQueue()
         self._idle = Semaphore(0)
 
     def submit(self, wait: Callable[[], Any]) -> "Future[Any]":
-        """Have a thread make a call that may wait."""
+        """Run a call that may wait in a thread."""
         done = Future[Any]()
         self._calls.put((wait, done))
         if not self._idle.acquire(blocking=False):

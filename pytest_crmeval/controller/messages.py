@@ -1,4 +1,4 @@
-"""What the controller does with each message of a worker, in the controller's thread."""
+"""The handlers of the workers' messages; they run in the controller's thread."""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -16,7 +16,7 @@ from pytest_crmeval.models.shared_control import SharedControl
 
 
 class Run(Protocol):
-    """What messages are about, besides the queue and the control."""
+    """The part of the run that messages need, besides the queue and the control."""
 
     sandbox_level: str
 
@@ -37,7 +37,7 @@ class Run(Protocol):
         ...
 
     def take_plan(self, plan: channel.Plan) -> None:
-        """Take the plan of the first worker that sends one."""
+        """Accept the plan of the first worker that sends one."""
         ...
 
     def refuse_later(self, reason: str) -> None:
@@ -45,7 +45,7 @@ class Run(Protocol):
         ...
 
     def keep(self, files: Mapping[str, bytes]) -> None:
-        """Keep files that several transcripts refer to, whichever trials are recorded."""
+        """Keep files that several transcripts share, whichever of the trials are recorded."""
         ...
 
     def record(self, message: channel.Finished) -> None:
@@ -53,7 +53,7 @@ class Run(Protocol):
         ...
 
     def sync(self) -> None:
-        """See to it that all that was recorded is on the disk."""
+        """Wait until everything recorded is on disk."""
         ...
 
     def spec_of(self, key: str) -> str:
@@ -61,32 +61,32 @@ class Run(Protocol):
         ...
 
     def lost_outcome(self, key: str, reason: str) -> channel.Finished:
-        """Return the outcome of a case that can't be played."""
+        """Return the errored outcome of a case that can't be played."""
         ...
 
     def progress(self, key: str, judged: int, lines: int, solved: int) -> None:
-        """Show how far a solution file is."""
+        """Show the progress of a solution file."""
         ...
 
     def playbook(self, key: str) -> Mapping[str, Any]:
-        """Return what a learner knows."""
+        """Return the playbook of a learner."""
         ...
 
 
 class MessageHandler:
-    """Handles messages of all workers, in the order in which they arrive; answers that have to wait are given later."""
+    """Handles the messages of all workers in order of arrival; an answer that is not known yet is sent later."""
 
     def __init__(self, queue: JobQueue, control: SharedControl, run: Run) -> None:
         self.queue = queue
         self.control = control
         self.run = run
         self._waiting: dict[type[Message[Any]], list[tuple[Message[Any], Sender]]] = {channel.Take: []}
-        """Messages to be handled again when something has changed. Items go first: they may have a case played next."""
+        """Messages to be handled again when something has changed; items first: they may decide which case is next."""
         self._idle: list[Future[None]] = []
         self._permits: dict[int, str] = {}
         """Permit -> the worker that holds it."""
         self._trials: dict[str, str] = {}
-        """Trial that has asked for a permit -> its worker."""
+        """Trial that has requested a permit -> its worker."""
         self._gone: set[str] = set()
         self._threads = WaitingThreads()
 
@@ -96,7 +96,7 @@ class MessageHandler:
             self._waiting.setdefault(type(message), []).append((message, sender))
 
     def gone(self, worker: str) -> None:
-        """Take back all that a dead worker holds, and have its cases played again."""
+        """Take back everything that a dead worker holds, and requeue its cases."""
         self._gone.add(worker)
         self.control.forget(self._held_by(worker))
         for trial in [trial for trial, holder in self._trials.items() if holder == worker]:
@@ -105,7 +105,7 @@ class MessageHandler:
             self.lose(key, worker, f"worker {worker!r} crashed while playing it, and so did another worker before")
 
     def idle(self) -> "Future[None]":
-        """Return what is done when no case is being played."""
+        """Return a future that is done when no case is being played."""
         done = Future[None]()
         self._idle.append(done)
         return done
@@ -127,9 +127,10 @@ class MessageHandler:
             self._idle.clear()
 
     def next_job(self, worker: str) -> object:
-        """Return a case to play. While a model is paused, one case of each agent that needs it is enough to probe it.
+        """Return a case to play.
 
-        More of them would only wait, in slots that other agents can use.
+        While a model is paused, one case of each agent that needs it is enough to probe it. More of them would only
+        wait, in slots that other agents can use.
         """
         if not (paused := self.control.paused_agents):
             return self.queue.next(worker)
@@ -140,7 +141,7 @@ class MessageHandler:
         """Record an outcome, unless the case has one."""
         if message.in_item:
             take = [(channel.Take(message.key, patient), worker) for patient in (True, False)]
-            waiting = self._waiting[channel.Take]  # of an item that gave up waiting, for example at a time limit
+            waiting = self._waiting[channel.Take]  # the item gave up waiting, for example because of a time limit
             waiting[:] = [each for each in waiting if (each[0], each[1].worker) not in take]
             self.queue.finish_in_item(message.key)
             self.run.record(message)
@@ -148,7 +149,7 @@ class MessageHandler:
             self.run.record(message)
 
     def dropped(self, key: str, worker: str) -> None:
-        """Take a case back; one that only slots may play is errored."""
+        """Requeue an interrupted case; one that only slots may play is errored."""
         if self.queue.drop(key):
             self.lose(key, worker, "it was interrupted")
 
@@ -163,7 +164,7 @@ class MessageHandler:
 
     def acquired(self, message: channel.Acquire, worker: str) -> "Future[int | None]":
         """Wait for a permit, in a thread."""
-        if message.charge.trial:  # before there is a permit: money is reserved although the call has to wait
+        if message.charge.trial:  # before the permit: money is reserved while the call waits
             self._trials[message.charge.trial] = worker
 
         def acquire() -> int | None:
@@ -182,12 +183,12 @@ class MessageHandler:
         return [permit for permit in held if self._permits.pop(permit, None)]
 
     def released(self, message: channel.Release) -> None:
-        """Take a permit back, and learn from the call."""
+        """Take a permit back, and learn from the result of the call."""
         self._permits.pop(message.permit, None)
         self.control.release(message.permit, message.feedback)
 
     def withdrawn(self, permit: int) -> None:
-        """Take a permit back that was not used."""
+        """Take an unused permit back."""
         self._permits.pop(permit, None)
         self.control.release(permit, Feedback(ok=True))
 
@@ -197,7 +198,7 @@ class MessageHandler:
         self.control.end(trial)
 
     def in_thread(self, wait: Callable[[], Any]) -> "Future[Any]":
-        """Wait for a permit or for the server in a thread, because other messages are to be answered meanwhile."""
+        """Wait for a permit or for the server in a thread, so that other messages are answered meanwhile."""
         return self._threads.submit(wait)
 
     def _answered(self, message: Message[Any], sender: "Sender") -> bool:
@@ -207,7 +208,7 @@ class MessageHandler:
             sender.answer(None, str(error) or type(error).__name__)
             return True
         if isinstance(message, channel.Take) and value is not LATER:
-            self.run.sync()  # an item gets the outcome of its case when that is on the disk
+            self.run.sync()  # an item gets the outcome of its case only when it is on disk
         if isinstance(value, Future):
             value.add_done_callback(sender.forward)
         elif value is not LATER:
@@ -252,7 +253,7 @@ HANDLERS: Mapping[type[Message[Any]], Callable[[MessageHandler, Any, str], objec
 
 
 class Sender:
-    """The sender of a message: a thread of this process, or a worker on its channel."""
+    """The sender of a message: a thread of this process, or a worker."""
 
     def __init__(self, worker: str, answer: Callable[[object, str], None]) -> None:
         self.worker = worker
@@ -263,15 +264,16 @@ class Sender:
         self._answer(value, error)
 
     def forward(self, done: "Future[Any]") -> None:
-        """Send an answer that has come later."""
+        """Send an answer that was not known at once."""
         error = done.exception()
         self.answer(None if error else done.result(), str(error) or type(error).__name__ if error else "")
 
 
 class WorkerEnd:
-    """The controller's end of the channel of a worker. What arrives in execnet's thread is only posted.
+    """The controller's end of a worker's channel.
 
-    Answers are sent in a thread of their own, because a worker that does not read must not hold up the others.
+    Messages arrive in execnet's thread and are only posted there. Answers are sent in a separate thread, because a
+    worker that does not read must not block the others.
     """
 
     def __init__(self, execnet: ExecnetChannel, worker: str, loop: ControllerLoop, handler: MessageHandler) -> None:
@@ -306,7 +308,7 @@ class WorkerEnd:
 
 
 class LocalChannel:
-    """The way to the controller within its own process, where there are no workers."""
+    """The channel to the controller within its own process, if there are no workers."""
 
     worker = "main"
 
@@ -315,7 +317,7 @@ class LocalChannel:
         self._handler = handler
 
     def ask(self, message: Message[Reply]) -> Reply:
-        """Have a message handled, and wait for the answer."""
+        """Post a message and wait for the answer."""
         reply = Future[Reply]()
 
         def answer(value: Any, error: str) -> None:  # noqa: ANN401 (a reply)
@@ -325,5 +327,5 @@ class LocalChannel:
         return reply.result()
 
     def tell(self, message: Message[Any]) -> None:
-        """Have a message handled."""
+        """Post a message."""
         self._loop.post(self._handler.received, message, Sender(self.worker, lambda _value, _error: None))

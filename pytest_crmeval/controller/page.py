@@ -1,4 +1,4 @@
-"""The page of a run, written when it is over."""
+"""Writes the page of a run when it has ended."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from pytest_crmeval.report.report import Report
 
 
 def write_page(config: pytest.Config, report: Report, *, anew: bool = True) -> str:
-    """Write the page, unless the project wants none; return where it is, or why it is not there.
+    """Write the page, unless the project has turned it off; return its path, or the error.
 
     A missing page does not fail the run. Without ``anew``, which means that something was played, an existing page is
     kept unless there are gates or a baseline to show.

@@ -1,4 +1,4 @@
-"""The parts of a run: what each was asked for, and whether another may go on with it."""
+"""The parts of a run: their options, and whether the run can be resumed with the current options."""
 
 import platform
 import shlex
@@ -26,11 +26,11 @@ _PROMPTS: Mapping[str, Callable[[], str]] = {"conversations": system_prompt, "qu
 SECRET_OPTION = "--postgresql-password"  # noqa: S105 (its name, to hide its value)
 
 
-def part_of(config: pytest.Config, server: str, dealt: JsonObject, left_out: LeftOut) -> JsonObject:
-    """Return what is kept of this part; ``dealt`` is what its shard is a part of."""
+def part_of(config: pytest.Config, server: str, division: JsonObject, left_out: LeftOut) -> JsonObject:
+    """Return the record of this part; ``division`` describes how cases were divided into shards."""
     options, subjects = options_of(config), subjects_of(context_of(config))
     arguments = _without_secret(config.invocation_params.args)
-    # Only their hooks can judge a report by the gates of plugins.
+    # Gates of plugins can be evaluated only by their hooks.
     has_gates = bool(config.hook.pytest_crmeval_gate.get_hookimpls())
     own = {agent: spec for agent, spec in subjects.items() if ":" in spec and not is_model(spec)}
     return {
@@ -48,7 +48,7 @@ def part_of(config: pytest.Config, server: str, dealt: JsonObject, left_out: Lef
         "split": options.split or None,
         "sample": options.sample,
         "seed": options.seed,
-        **({"shard": {"index": shard.index, "of": shard.of, **dealt}} if (shard := options.shard) else {}),
+        **({"shard": {"index": shard.index, "of": shard.of, **division}} if (shard := options.shard) else {}),
         "scorers": list(options.scorers),
         "invalid": "play" if options.play_invalid else "report",
         **_given(
@@ -66,7 +66,7 @@ def part_of(config: pytest.Config, server: str, dealt: JsonObject, left_out: Lef
 
 
 def facts_of(past: RunRecord, options: Options) -> JsonObject:
-    """Return what a report has about the run itself, all its parts together."""
+    """Return the facts about a run for its report, over all its parts."""
     return {
         "id": options.run,
         "started": past.parts[0]["started"],
@@ -83,14 +83,14 @@ def facts_of(past: RunRecord, options: Options) -> JsonObject:
     }
 
 
-def check_rules(parts: Sequence[JsonObject], options: Options, dealt: JsonObject) -> None:
-    """Refuse to resume a run under other rules: two kinds of verdict do not add up, nor do two kinds of shard."""
+def check_rules(parts: Sequence[JsonObject], options: Options, division: JsonObject) -> None:
+    """Refuse to resume a run with other rules: verdicts of two kinds do not add up, nor do shards of two divisions."""
     begun = f"crmeval: run {options.run!r} was started"
-    if why := other_shard(parts, options.shard, dealt):
+    if why := other_shard(parts, options.shard, division):
         raise pytest.UsageError(f"crmeval: run {options.run!r} {why}, or choose another --crmeval-run")
     for part in parts:
         names, now = part.get("scorers"), options.scorers
-        before = list(map(str, names)) if isinstance(names, list) else []  # older journals have none
+        before = list(map(str, names)) if isinstance(names, list) else []  # older journals don't have it
         if before and set(before) != set(now):
             raise pytest.UsageError(
                 f"{begun} with the scorers {', '.join(before)}, so it can't be resumed with {', '.join(now)}; "
@@ -116,7 +116,7 @@ def check_rules(parts: Sequence[JsonObject], options: Options, dealt: JsonObject
 
 
 def _given(**facts: Json) -> JsonObject:
-    """Return those facts that there are."""
+    """Return the facts that have a value."""
     return {name: fact for name, fact in facts.items() if fact}
 
 
@@ -129,7 +129,7 @@ def _judged(judge: Json) -> str:
 
 
 def _without_secret(arguments: Sequence[object]) -> Iterator[str]:
-    """Yield the command line as it may be kept: a password must not be in a report."""
+    """Yield the command line without passwords, because it is stored in the report."""
     before = ""
     for argument in map(str, arguments):
         if before == SECRET_OPTION:
@@ -139,7 +139,7 @@ def _without_secret(arguments: Sequence[object]) -> Iterator[str]:
         before = argument
 
 
-def other_shard(parts: Sequence[JsonObject], now: Shard | None, dealt: JsonObject) -> str:
+def other_shard(parts: Sequence[JsonObject], now: Shard | None, division: JsonObject) -> str:
     """Return why a run can't be resumed as the shard ``now``; empty if it can."""
     if not parts:
         return ""
@@ -150,7 +150,7 @@ def other_shard(parts: Sequence[JsonObject], now: Shard | None, dealt: JsonObjec
         if before != now:
             choice = f"add --crmeval-shard {before}" if before else "omit --crmeval-shard"
             return f"was started {_as_shard(before)}, so it can't be resumed {_as_shard(now)}; {choice}"
-        if before and (test := _dealt_otherwise(part.get("shard"), dealt)):
+        if before and (test := _divided_otherwise(part.get("shard"), division)):
             return (
                 f"was started as shard {before} of other cases of {test}; select the same cases (tags, split, sample, "
                 "crmeval_durations)"
@@ -168,15 +168,15 @@ def _other_than_merged(parts: Sequence[JsonObject], now: Shard | None) -> str:
     return ""
 
 
-def _dealt_otherwise(before: Json, now: JsonObject) -> str:
-    """Return a test whose cases were split over the shards in another way before; empty if there is none."""
+def _divided_otherwise(before: Json, now: JsonObject) -> str:
+    """Return a test whose cases were divided into shards in another way before; empty if there is none."""
     earlier, later = _tests(before), _tests(now)
     return next((test for test in later if test in earlier and earlier[test] != later[test]), "")
 
 
-def _tests(dealt: Json) -> dict[str, Json]:
-    """Return how the cases of each test were dealt."""
-    tests = dealt.get("tests") if isinstance(dealt, Mapping) else None
+def _tests(division: Json) -> dict[str, Json]:
+    """Return how the cases of each test were divided."""
+    tests = division.get("tests") if isinstance(division, Mapping) else None
     found = tests if isinstance(tests, Mapping) else {}
     return {test: about.get("deal") for test, about in found.items() if isinstance(about, Mapping)}
 

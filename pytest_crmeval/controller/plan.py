@@ -1,4 +1,4 @@
-"""What a run is going to play: its cases, how they are described, and how long each may take."""
+"""The plan of a run: its cases, their description, and their expected durations."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +14,7 @@ from pytest_crmeval.journal.gc_pause import gc_paused
 from pytest_crmeval.journal.history import asked, case_of, history
 
 Cases = list[tuple[str, PlannedCase]]
-"""Node ids, as they are scheduled, and their cases."""
+"""Scheduled node ids with their cases."""
 
 
 def encode_cases(cases: Cases) -> bytes:
@@ -23,20 +23,20 @@ def encode_cases(cases: Cases) -> bytes:
 
 
 class RunPlan:
-    """What is going to be played: known when this process has collected, or the first of its workers."""
+    """The planned cases; known when this process, or its first worker, has collected."""
 
     def __init__(self) -> None:
         self.cases: Mapping[str, PlannedCase] = {}
-        """By the node id that each is scheduled under."""
+        """Scheduled node id -> case."""
         self.prefetch = PrefetchPlan(weights={}, alone={})
         self.shard: JsonObject = {}
-        """What the shard of this invocation is a part of; empty if there are no shards."""
+        """How the cases were divided into shards; empty if there are no shards."""
         self.is_known = False
         self.repeated = False
         """Whether every worker plays every case."""
 
     def take(self, cases: Cases, prefetch: PrefetchPlan, shard: JsonObject) -> None:
-        """Take what was collected; the first time counts."""
+        """Store the collected cases; only the first call counts."""
         if not self.is_known:
             # Most node ids equal the key: share one string.
             self.cases = {planned.key if planned.key == nodeid else nodeid: planned for nodeid, planned in cases}
@@ -45,7 +45,7 @@ class RunPlan:
             self.is_known = True
 
     def receive(self, message: Plan) -> None:
-        """Take what a worker has collected."""
+        """Store the cases that a worker has collected."""
         if not self.is_known:
             with gc_paused():
                 cases = msgspec.msgpack.decode(message.cases, type=Cases)
@@ -53,7 +53,7 @@ class RunPlan:
                 self.take(found, PrefetchPlan.from_dict(message.prefetch), dict(message.shard))
 
     def repeat(self) -> None:
-        """Have every worker play every case in its item; UsageError if one of them can be played only once."""
+        """Make every worker play every case in its item; UsageError if one of them can be played only once."""
         if self.prefetch.streams:
             raise pytest.UsageError("crmeval: a learning agent plays each case only once; choose another --dist")
         if self.has_checkpoints:
@@ -68,7 +68,7 @@ class RunPlan:
         return planned.key if planned else ""
 
     def same(self, nodeid: str) -> str:
-        """Return the copy of a node id that the plan has, to save memory; the same string if it has none."""
+        """Return the plan's copy of a node id, to save memory; the given string if the plan has none."""
         key = self.key_of(nodeid)
         return key if key == nodeid else nodeid
 
@@ -78,12 +78,12 @@ class RunPlan:
         return any(map(is_of_checkpoint, self.cases.values()))
 
     @property
-    def is_dealt(self) -> bool:
-        """Whether there is something to play, though perhaps in other shards only: this one is kept, to be merged."""
+    def has_shards(self) -> bool:
+        """Whether there are cases, at least in other shards: then this run is stored, to be merged."""
         return bool(self.shard.get("tests"))
 
     def described(self, each: int) -> str:
-        """Return how many cases are in flight, and why others are not; empty if there is nothing to report."""
+        """Return how many cases are in flight, and why others are played one at a time; empty if neither applies."""
         prefetch = self.prefetch
         learners = {key for stream in prefetch.streams for key in (*stream.ordered, *stream.after)}
         count = len(prefetch.weights.keys() - learners)
@@ -96,7 +96,7 @@ class RunPlan:
         return "; ".join(parts)
 
     def weights(self, reports: Path, addresses: Mapping[str, str]) -> Mapping[str, float]:
-        """Return how long each case may take: as long as last time, or as many turns as it has, at the same pace."""
+        """Return the expected duration of each case, from earlier runs or from its number of turns."""
         ahead = [case for case in self.cases.values() if case.key in self.prefetch.weights]
         if not ahead:
             return {}

@@ -1,4 +1,4 @@
-"""The playbooks of learners, kept by the controller: the sum of all recorded conversations."""
+"""The playbooks of learners, kept by the controller: the result of all recorded conversations."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
@@ -18,21 +18,21 @@ from pytest_crmeval.report.sources import SourceError, source_of
 
 
 class RunPlaybooks:
-    """The playbooks of one run: a lesson counts when its trial is in the journal, so what is lost was not learnt."""
+    """The playbooks of one run; a lesson counts only when its trial is in the journal."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
         self._inherited: Mapping[str, Playbook] = {}
         self._met: frozenset[str] = frozenset()
-        """What those were learnt from."""
+        """The cases that the inherited playbooks were learnt from."""
         self._found: dict[str, Playbook] = {}
         self._guard = Lock()
 
     def begin(self, parts: Sequence[JsonObject], trials: Iterable[Trial], planned: Iterable[PlannedCase]) -> None:
-        """Know what was learnt before this part of the run; UsageError if it is to be taken from where there is none.
+        """Load what was learnt before this part of the run; UsageError if --crmeval-learning-from has no playbook.
 
-        What a run has begun with it goes on with. What was learnt from a case that has changed since was learnt from
-        another one, of which nothing will be on record.
+        A resumed run keeps the playbooks that it started with. A lesson from a case that has changed since does not
+        count, because the trial is dropped as well.
         """
         cases = {case.key: case for case in planned}
         learners = {case.spec: case for case in cases.values() if is_atlas(case.spec)}.values()
@@ -56,21 +56,21 @@ class RunPlaybooks:
 
     @property
     def part(self) -> JsonObject:
-        """What is kept of where this part of the run has its playbooks from; nothing if it began with none."""
+        """The record of the inherited playbooks for this part of the run; empty if there are none."""
         if not self._inherited:
             return {}
         kept = {key: playbook.to_dict() for key, playbook in self._inherited.items()}
         return {"learning_from": self._options.learning_from, INHERITED: kept, MET: sorted(self._met)}
 
     def take(self, trial: Trial) -> None:
-        """Learn from a trial that is on record."""
+        """Learn from a recorded trial."""
         lesson = trial.lesson
         if lesson is not None and lesson.learns:
             with self._guard:
                 self._found[lesson.key] = self._at(lesson.key).after(lesson)
 
     def find(self, key: str) -> Playbook:
-        """Return what was learnt under a key."""
+        """Return the playbook of a key."""
         with self._guard:
             return self._at(key)
 

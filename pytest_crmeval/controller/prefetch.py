@@ -1,4 +1,4 @@
-"""Cases in flight while pytest's loop runs: when they are begun, and how they end with it."""
+"""Prefetching while pytest's loop runs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,19 +14,19 @@ from pytest_crmeval.options.values import INFLIGHT
 from pytest_crmeval.player.slots import Slots
 
 GRACE = 60.0
-"""Seconds that cases in flight have to come to their end when a run is interrupted."""
+"""Seconds that cases in flight have to finish when a run is interrupted."""
 
 
 @contextmanager
 def in_flight(session: pytest.Session, channel: Channel) -> Iterator[Slots]:
-    """Play ahead in this process while the loop runs; items find there what was played."""
+    """Prefetch in this process while the loop runs; yield the slots to the items."""
     from pytest_crmeval.player.player import Player  # a controller with workers plays nothing itself
 
     config = session.config
     cases = cases_of(session.items)
     ahead = {case.planned.key: case.job for case in cases if case.may_be_ahead}
     playing = Player(context_of(config), ahead)
-    playing.load({case.param.kind for case in cases})  # a worker has nothing else to do until it gets its first test
+    playing.load({case.param.kind for case in cases})  # a worker is idle until it gets its first test
     slots = Slots(min(at_once(config), len(ahead)), channel, playing.seat)
     with catch_logs(config):
         slots.start()
@@ -34,5 +34,5 @@ def in_flight(session: pytest.Session, channel: Channel) -> Iterator[Slots]:
 
 
 def at_once(config: pytest.Config) -> int:
-    """Return how many cases a process plays at the same time."""
+    """Return the maximum number of cases that a process plays at the same time."""
     return options_of(config).inflight or INFLIGHT

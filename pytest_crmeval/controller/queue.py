@@ -1,10 +1,11 @@
-"""Which case is played next, and by which worker. It has no threads and no clock: the controller's thread owns it.
+"""Decides which case is played next, and by which worker.
 
-Every worker has slots, which play any case ahead of its item. An item gets the outcome of its case if a slot has played
-it, waits if a slot plays it, and otherwise plays it itself. So the order in which cases are played does not depend on
-how xdist distributes the items. The conversations of a learner are played by slots only, one after the other.
+It has no threads and no clock: the controller's thread owns it. Every worker has slots, which prefetch any case. An
+item gets the outcome of its case if a slot has played it, waits if a slot is playing it, and otherwise plays it
+itself. So the order in which cases are played does not depend on how xdist distributes the items.
 
-A case whose worker dies is played once more. If that worker dies, too, the case is errored.
+The conversations of a learner are played only by slots, one after the other. A case whose worker dies is played once
+more. If that worker dies as well, the case is errored.
 """
 
 from collections import Counter
@@ -19,9 +20,9 @@ from pytest_crmeval.controller.streams import StreamState
 BLOCKS = 4
 """How many times the number of cases in flight is searched for the longest case."""
 FAR = 8
-"""So many times as many cases are played ahead if there are items that keep their worker busy for minutes."""
+"""Factor for the number of prefetched cases if some items keep their worker busy for minutes."""
 ATTEMPTS = 2
-"""How often a case is played at most if its worker dies, or if a slot breaks off."""
+"""Maximum number of attempts at a case whose worker dies, or whose slot is interrupted."""
 
 
 class Later(Enum):
@@ -31,9 +32,9 @@ class Later(Enum):
 
 
 LATER: Final = Later.LATER
-"""There is no answer yet: ask again when the queue has changed."""
+"""There is no answer yet; ask again when the queue has changed."""
 Played: TypeAlias = tuple[bytes, bytes]
-"""An outcome: the trial, and what else its item needs."""
+"""An outcome: the trial, and the other data that its item needs."""
 NOTHING: Played = (b"", b"")
 Taken: TypeAlias = tuple[Literal["played", "alone", "over", "refused"], Played]
 """The answer to an item: its outcome; it plays its case itself; the run is over; only slots may play the case.
@@ -49,7 +50,7 @@ class _State(Enum):
     PLAYED = auto()
     """A slot has played it, and its item has not taken the outcome yet."""
     ALONE = auto()
-    """Its item has the outcome, or plays it, or has to play it."""
+    """Its item has the outcome, is playing the case, or has to play it."""
 
 
 @dataclass(slots=True)
@@ -59,12 +60,12 @@ class _Entry:
     alone: bool = False
     """Whether it is played by its own item."""
     abandoned: bool = False
-    """Whether its item is over, although a slot still plays it."""
+    """Whether its item has ended, although a slot is still playing it."""
     outcome: Played | None = None
     is_recorded: bool = False
     """Whether an outcome has arrived since it was last begun."""
     attempts: int = 0
-    """How often it was not played to its end."""
+    """How often it was interrupted."""
     crashes: int = 0
     """How often a worker died while it ran the item."""
 
@@ -75,16 +76,16 @@ class JobQueue:
     def __init__(self) -> None:
         self._entries: dict[str, _Entry] = {}
         self._queue: dict[str, None] = {}
-        """Cases that no slot has begun; the next one is the last."""
+        """Cases that no slot has started; the last one comes next."""
         self._playing: dict[str, None] = {}
         self._unreported: set[str] = set()
-        """Cases that slots have begun and whose items are not over."""
+        """Cases that slots have started and whose items have not ended."""
         self._window = 0
         self._demanded: set[str] = set()
-        """Cases that an item waits for, and that no slot has begun."""
+        """Cases that an item waits for and no slot has started."""
         self._slots: Counter[str] = Counter()
         self._lost: Counter[str] = Counter()
-        """Slots that play a case whose item is over; they may never come back."""
+        """Slots that are playing a case whose item has ended; they may never return."""
         self._retired: set[str] = set()
         """Workers whose own items are done: they still play, but don't wait for cases."""
         self._gone: set[str] = set()
@@ -107,28 +108,30 @@ class JobQueue:
         weights: Mapping[str, float],
         *,
         at_once: int,
-        short_sighted: bool = False,
-        far_sighted: bool = False,
+        few_ahead: bool = False,
+        many_ahead: bool = False,
         streams: Iterable[Stream] = (),
     ) -> None:
-        """Begin to give out cases, in their order; of those that are close to each other the longest first.
+        """Open the queue: cases go out in order, but within a block the longest first.
 
-        ``at_once`` is how many all slots together can play. Not many more than that are begun before their items are
-        over; if ``short_sighted``, no more than that, because the run may end at any item. If ``far_sighted``, many
-        more, because some items keep their worker busy with something else. ``streams`` are the conversations of
-        learners: they go first, because they take longest, and one of each is played at a time.
+        ``at_once`` is the number of slots of all workers. Not many more cases than that are started before their items
+        have ended: no more at all if ``few_ahead``, because the run may end at any item, and many more if
+        ``many_ahead``, because some items keep their worker busy with something else.
+
+        ``streams`` are the conversations of learners: they go first, because they take longest, and one of each is
+        played at a time.
         """
         self._streams = StreamState(streams=tuple(streams))
         keys = [*weights, *self._streams.left()]
         self._entries |= {key: _Entry() for key in keys if key not in self._entries}
         free = [key for key in weights if key not in self._streams]
-        # Block by block, the heaviest of each first; the last block is complete, because it is the tail.
-        block = at_once if short_sighted else BLOCKS * at_once
+        # Block by block, the longest of each first; the last block is complete, because it is the tail.
+        block = at_once if few_ahead else BLOCKS * at_once
         starts = range(len(free) % block - block, len(free), block)
         blocks = (free[max(0, start) : start + block] for start in starts)
         ordered = [key for each in blocks for key in sorted(each, key=weights.__getitem__, reverse=True)]
         self._queue = dict.fromkeys(reversed(ordered))
-        self._window = at_once if short_sighted else 2 * BLOCKS * at_once * (FAR if far_sighted else 1)
+        self._window = at_once if few_ahead else 2 * BLOCKS * at_once * (FAR if many_ahead else 1)
         self._opened = True
 
     def join(self, player: str, slots: int) -> None:
@@ -141,7 +144,7 @@ class JobQueue:
         self.shortage = self.shortage or reason
 
     def next(self, player: str, *, is_held: Callable[[str], bool] = lambda _: False) -> str | Later | None:
-        """Return a case to play; None when there are no more. Cases that are held are not begun now."""
+        """Return a case to play; None when there are no more. Cases that ``is_held`` excludes are not started now."""
         if player in self._gone or self._closed:
             return None
         # A suspect is for a slot with nothing else to play, one at a time.
@@ -159,9 +162,9 @@ class JobQueue:
         return LATER if may_come and player not in self._retired else None
 
     def finish(self, key: str, player: str, outcome: Played) -> bool:
-        """Take the outcome of a case that a slot has played; return whether it counts.
+        """Accept the outcome of a case that a slot has played; return whether it counts.
 
-        One of a dead worker counts if the case is not being played again. Each case counts once.
+        An outcome from a dead worker counts if the case is not being played again. Each case counts once.
         """
         entry = self._entries[key]
         if entry.abandoned:
@@ -177,7 +180,7 @@ class JobQueue:
         return True
 
     def finish_in_item(self, key: str) -> None:
-        """Note that an item has an outcome of its own: it has played its case, or broken off. It always counts."""
+        """Note that an item has its own outcome: it has played its case, or was interrupted. It always counts."""
         entry = self._entries.setdefault(key, _Entry())
         entry.abandoned = entry.state is _State.PLAYING and not entry.alone
         self._lost[entry.player] += entry.abandoned
@@ -185,7 +188,7 @@ class JobQueue:
         self._remove(key)
 
     def retire(self, player: str, *, over: bool) -> None:
-        """Note that the items of a worker are done. Its slots play on for other workers, unless the run is ``over``."""
+        """Note that the items of a worker are done. Its slots go on for other workers, unless the run is ``over``."""
         self._retired.add(player)
         self._closed = self._closed or over
 
@@ -194,7 +197,7 @@ class JobQueue:
         return self._slots[player] <= self._lost[player]
 
     def drop(self, key: str) -> bool:
-        """Take a case back that was not played to its end; return whether it is lost, because no item may play it."""
+        """Requeue an interrupted case; return whether it is lost, because no item may play it."""
         entry = self._entries.setdefault(key, _Entry())
         entry.attempts += 1
         self._playing.pop(key, None)
@@ -215,7 +218,7 @@ class JobQueue:
             del self._queue[key]
             self._queue[key] = None
             self._demanded.add(key)
-        if self._is_coming(key, entry, patient=patient):
+        if self._must_wait(key, entry, patient=patient):
             return LATER
         if self._closed:
             return "over", NOTHING
@@ -228,7 +231,7 @@ class JobQueue:
         return "alone", NOTHING
 
     def stop_prefetch(self, key: str) -> None:
-        """Give out nothing more of the test of this case: it does not use the outcome."""
+        """Hand out no further case of this test, because it does not use the outcome."""
         test = key.partition("[")[0]
         for waiting in [key for key in (*self._queue, *self._suspects) if key.partition("[")[0] == test]:
             self._queue.pop(waiting, None)
@@ -239,10 +242,10 @@ class JobQueue:
                 self._streams.settle(waiting)
 
     def reported(self, key: str) -> None:
-        """Note that the item of a case is over, so that another case can be begun."""
+        """Note that the item of a case has ended, so that another case can be started."""
         self._unreported.discard(key)
         entry = self._entries.get(key)
-        if entry and entry.state is _State.PLAYING:  # its test broke off
+        if entry and entry.state is _State.PLAYING:  # its test was interrupted
             entry.state, entry.abandoned = _State.ALONE, not entry.alone
             self._lost[entry.player] += entry.abandoned
         if entry:
@@ -252,7 +255,7 @@ class JobQueue:
     def crashed(self, key: str) -> bool:
         """Note that a worker died while it ran the item of a case; return whether the item has to be run again.
 
-        It has not if the case was played, or will be played by a slot, or was lost with two workers.
+        Not if the case was played, or will be played by a slot, or was lost with two workers.
         """
         self._unreported.discard(key)
         entry = self._entries.setdefault(key, _Entry(state=_State.ALONE))
@@ -260,11 +263,11 @@ class JobQueue:
         if entry.is_recorded or waits or key in self._playing or key in self._queue or key in self._suspects:
             return False
         entry.crashes += 1
-        entry.attempts = max(entry.attempts, entry.crashes)  # it may have died before the case was begun
+        entry.attempts = max(entry.attempts, entry.crashes)  # it may have died before the case was started
         return entry.attempts < ATTEMPTS
 
     def gone(self, player: str) -> Sequence[str]:
-        """Note that a worker has died; return the cases that are lost, because another worker died of them before.
+        """Note that a worker has died; return the cases that are lost, because another worker had died in them before.
 
         One of the other cases that it was playing may have killed it. Each is played once more: by its item, or by a
         slot with nothing else to play, one at a time.
@@ -285,7 +288,7 @@ class JobQueue:
         return lost
 
     def close(self) -> None:
-        """Begin nothing more."""
+        """Start no further case."""
         self._closed = True
 
     def _begin(self, key: str, player: str, *, alone: bool = False) -> None:
@@ -297,20 +300,20 @@ class JobQueue:
             self._suspect = key
 
     def _remove(self, key: str) -> None:
-        """Give a case out no more."""
+        """Remove a case from the queue."""
         self._playing.pop(key, None)
         self._suspects.pop(key, None)
         self._queue.pop(key, None)
         self._streams.settle(key)
 
     def _give_back(self, key: str, entry: _Entry) -> bool:
-        """Take back a case that was not played to its end; return whether it is a learner's, and lost."""
+        """Requeue an interrupted case; return whether it is a learner's and lost."""
         in_stream = key in self._streams
         entry.state = _State.WAITING if in_stream and entry.attempts < ATTEMPTS else _State.ALONE
         return in_stream and entry.state is _State.ALONE
 
     def _due(self) -> str:
-        """Return a case of a stream whose turn it is, and that no slot has begun; empty if there is none."""
+        """Return a case of a stream whose turn it is and that no slot has started; empty if there is none."""
         if not self._opened:
             return ""
         return next((key for key in self._streams.due() if self._entries[key].state is _State.WAITING), "")
@@ -320,7 +323,7 @@ class JobQueue:
         key = next((key for key in reversed(self._queue) if not is_held(key)), "") if self._opened else ""
         return key if key in self._demanded or len(self._unreported) < self._window else ""
 
-    def _is_coming(self, key: str, entry: _Entry, *, patient: bool) -> bool:
+    def _must_wait(self, key: str, entry: _Entry, *, patient: bool) -> bool:
         """Whether an item has to wait: a slot plays its case, or will; or another suspect is being played."""
         if key in self._suspects:
             return self._suspect in self._playing and not self._closed

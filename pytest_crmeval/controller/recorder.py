@@ -34,20 +34,20 @@ from pytest_crmeval.options.values import Options
 from pytest_crmeval.report.batch_results import write_batch_so_far
 
 BATCH = 0.02
-"""Seconds in which trials that no item waits for are written together, before the disk is waited for."""
+"""Seconds for which trials that no item waits for are collected before they are synced to disk together."""
 LEAST = 1e-4
 """Dollars; smaller differences are rounding errors."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Conclusion:
-    """What was recorded until the end of the run."""
+    """Everything that was recorded by the end of the run."""
 
     record: RunRecord
     played: frozenset[str]
     """Cases that were played in this part of the run."""
     unreported: Sequence[Trial]
-    """Trials whose items were not reported: the run ended before."""
+    """Trials whose items were not reported before the run ended."""
 
     @property
     def earlier(self) -> list[Trial]:
@@ -70,7 +70,7 @@ class Recorder:
         self._job = JobFile(options.folder)
         self._journal: JournalWriter | None = None
         self._unsynced: float | None = None
-        """When the first trial was written that may not be on the disk yet; None if all are."""
+        """When the first trial was written that may not be on disk yet; None if all are."""
         self._repeated = False
         """Whether every worker plays every case, and reports it."""
         self._shared: dict[str, bytes] = {}
@@ -79,16 +79,16 @@ class Recorder:
         self._unreported: dict[str, deque[Trial]] = {}
         """Trials that are recorded, and whose items have not been reported."""
         self._crashes: dict[str, str] = {}
-        """Cases whose worker died while it ran their item, and what xdist says about it."""
+        """Cases whose worker died while it ran their item, with xdist's message."""
         self._tally = ProgressCounter()
         self._concluded = self._closed = False
         self.playbooks = RunPlaybooks(options)
         self.failure = ""
-        """Why a trial could not be recorded, or the journal not be written; empty if everything was."""
+        """Why a trial could not be recorded, or the journal not written; empty if there was no error."""
 
     @cached_property
     def past(self) -> RunRecord:
-        """What earlier parts of this run have recorded, read once; what this part records is added."""
+        """The records of earlier parts of this run, read once; those of this part are added."""
         if not self._options.resumable:
             return RunRecord()
         self._lock.take()
@@ -99,10 +99,10 @@ class Recorder:
 
     @property
     def done(self) -> set[tuple[str, ...]]:
-        """Cases, with their content and agent, that need not be played again; errored and broken ones are repeated.
+        """Cases, with their content and agent, that need not be played again; errored ones are repeated.
 
-        A case that is invalid stays so until its content changes, unless it is to be played all the same. A case that
-        an agent has learnt from is not played again.
+        An invalid case stays invalid until its content changes, unless invalid cases are played. A case that an agent
+        has learnt from is not played again.
         """
         repeated = {Verdict.ERRORED, *([Verdict.INVALID] if self._options.play_invalid else [])}
         return {
@@ -114,7 +114,7 @@ class Recorder:
 
     @property
     def has_begun(self) -> bool:
-        """Whether trials are recorded now, or were."""
+        """Whether recording has started."""
         return self._journal is not None
 
     @property
@@ -147,11 +147,11 @@ class Recorder:
         self._journal = opened
 
     def keep(self, files: Mapping[str, bytes]) -> None:
-        """Write files that several transcripts refer to with the next trial that is recorded."""
+        """Write files that several transcripts share together with the next recorded trial."""
         self._shared.update(files)
 
     def record(self, message: Finished) -> None:
-        """Write the files and the trial of a case that was played. If that is impossible, the run ends."""
+        """Write the files and the trial of a played case; if that fails, the run ends."""
         content = message.outcome[0]
         if not content or self._journal is None or self._closed:
             return
@@ -162,7 +162,7 @@ class Recorder:
             return
         is_free = trial.planned.spec in CONTROLS and not self._options.judge
         if self._concluded and message.in_item and (is_free or trial.verdict is Verdict.ERRORED):
-            return  # the report is written: a worker began its next test without the controller
+            return  # the report is already written: a worker had started its next test by itself
         if trouble := self._store(message.files):
             trial = replace(trial, notes=(*trial.notes, trouble))
             content = encoded_quickly(trial.to_dict())
@@ -181,13 +181,13 @@ class Recorder:
             self._fail(self._unwritable(error))
         trials = self._unreported.setdefault(trial.planned.key, deque())
         if not self._repeated:
-            trials.clear()  # a plugin has run the test again, and reports the last time only
+            trials.clear()  # a plugin has repeated the test, and reports only the last attempt
         trials.append(trial)
 
     def sync(self, *, at_once: bool = True) -> float | None:
-        """Wait until all recorded trials are on the disk; a batch of them at a time, unless ``at_once``.
+        """Sync all recorded trials to disk, in batches unless ``at_once``.
 
-        Return the seconds after which it has to be called again; None if all are on the disk.
+        Return the seconds after which it has to be called again; None if all are on disk.
         """
         if self._unsynced is None or self._journal is None or self._closed:
             return None
@@ -202,7 +202,7 @@ class Recorder:
         return None
 
     def progress(self, now: float, playing: Iterable[str]) -> tuple[Sequence[Progress], Progress]:
-        """Return how far each subject is in each suite, and all together."""
+        """Return the progress of each subject in each suite, and the total."""
         in_flight = self._tally.missing(playing)
         return self._tally.rows(now, in_flight), self._tally.whole(now, in_flight)
 
@@ -217,11 +217,11 @@ class Recorder:
         return trial
 
     def crashed(self, key: str, reason: str) -> None:
-        """Note that a worker died while it ran the item of a case, which is played again, or is lost."""
+        """Note that a worker died while it ran the item of a case, which is played again or lost."""
         self._crashes[key] = reason
 
-    def redden(self, key: str) -> None:
-        """Record that the test of a case is red, whatever its trial says."""
+    def mark_test_failed(self, key: str) -> None:
+        """Record that the test of a case failed, whatever the verdict of its trial."""
         self.past.red.add(key)
         if self._journal is not None:
             try:
@@ -230,10 +230,10 @@ class Recorder:
                 self._fail(self._unwritable(error))
 
     def conclude(self, *, interrupted: bool = False) -> Conclusion:
-        """Record cases that were lost, and what was spent; return what was recorded.
+        """Record lost cases and unrecorded costs; return everything that was recorded.
 
-        The journal has to be in place also after the last trial. That of an interrupted run, which is going to be
-        resumed, has to be readable as well.
+        The journal must still be in place after the last trial. That of an interrupted run, which will be resumed,
+        must also be readable.
         """
         for key, reason in self._crashes.items():
             if key not in self._played:
@@ -259,7 +259,7 @@ class Recorder:
         )
 
     def close(self) -> None:
-        """Record what was spent since: a worker may have ended its last call after the report was written."""
+        """Record costs since the report was written: a worker may have ended its last call later."""
         if self._journal is not None and not self._closed:
             self.sync()
             self._settle()
@@ -275,7 +275,7 @@ class Recorder:
         return self._options.folder / JOURNAL
 
     def _store(self, files: Mapping[str, bytes]) -> str:
-        """Write the files of a trial, and those that it shares; return why that is impossible, empty if it is not."""
+        """Write the files of a trial, and those that it shares; return the error, or an empty text."""
         folder = self._options.folder / "transcripts"
         try:
             for name, content in {**self._shared, **files}.items():
@@ -292,7 +292,7 @@ class Recorder:
             write_batch_so_far(facts, self.past.trials, self.past.planned.values(), self._options.folder)
 
     def _settle(self) -> None:
-        """Record what was spent and is in no trial: the trial was interrupted, or its worker died."""
+        """Record costs that belong to no trial, because it was interrupted or its worker died."""
         unexplained = self._control.spent - self.past.spent
         if self._journal is None or unexplained <= LEAST:
             return
@@ -303,12 +303,12 @@ class Recorder:
             self.failure = self._unwritable(error)
 
     def _fail(self, reason: str) -> None:
-        """Stop the run: what is played from now on could not be recorded."""
+        """Stop the run, because further trials could not be recorded."""
         self.failure = reason
         self._control.stop(EVERYBODY, reason)
 
     def _unwritable(self, error: OSError | JournalError) -> str:
-        """Return why the journal can't be written or read, and what is left of the trials so far."""
+        """Return the error of the journal, and what it means for the trials so far."""
         if isinstance(error, OSError):
             return f"crmeval: {self._path}: {error.strerror}; finished trials are saved"
         return f"crmeval: {error}; the finished trials are in the report, but this run can't be resumed"

@@ -20,13 +20,13 @@ _NAME = "crmeval-secrecy"
 _COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
 
 
-def keep_secrets(config: pytest.Config) -> None:
-    """Begin to, unless that was done before."""
+def redact_secrets(config: pytest.Config) -> None:
+    """Start redacting, once per process."""
     if not config.pluginmanager.has_plugin(_NAME):
-        config.pluginmanager.register(Secrecy(redactor_of(config), colored=is_colored(config)), _NAME)
+        config.pluginmanager.register(SecretRedaction(redactor_of(config), colored=is_colored(config)), _NAME)
 
 
-class Secrecy:
+class SecretRedaction:
     """Redacts secrets in reports before other plugins see them, and in log records when they are created."""
 
     def __init__(self, redactor: Redactor, *, colored: bool = False) -> None:
@@ -44,18 +44,18 @@ class Secrecy:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Be the last to touch a report: after the trial, the captured output and the traceback were put into it."""
+        """Redact a report after all other plugins have added to it: trial, captured output, traceback."""
         report = yield
         report.sections = [(name, self._redactor.text(content)) for name, content in report.sections]
         report.user_properties = [(name, self._kept(value)) for name, value in report.user_properties]
         if "wasxfail" in vars(report):
             vars(report)["wasxfail"] = self._redactor.text(vars(report)["wasxfail"])
-        if isinstance(report.longrepr, tuple):  # a skip: file, line, why
+        if isinstance(report.longrepr, tuple):  # a skip: file, line, reason
             *place, why = report.longrepr
             report.longrepr = (*place, self._redactor.text(why))  # type: ignore[assignment] # as it was
         else:
             self._redact(report)
-            self._disarm(report)
+            self._escape_controls(report)
         return report
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -71,23 +71,23 @@ class Secrecy:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """See to a subtest: its report is made from another one, with output and parameters of its own."""
+        """Redact the report of a subtest, which has its own output and parameters."""
         if isinstance(report, pytest.SubtestReport):
             report.sections = [(name, self._redactor.text(content)) for name, content in report.sections]
             context = report.context
             redacted = {name: self._redactor.text(value) for name, value in context.kwargs.items()}
-            object.__setattr__(context, "kwargs", redacted)  # a new one would quote them once more
+            object.__setattr__(context, "kwargs", redacted)  # creating a new one would quote them again
             object.__setattr__(context, "msg", context.msg and self._redactor.text(context.msg))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """See to the properties of the whole suite, which are in no report, before they are written."""
+        """Redact the properties of the whole suite, which are in no report, before they are written."""
         if xml := junit_xml(session.config):
             xml.global_properties = [(name, self._redactor.text(value)) for name, value in xml.global_properties]
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_make_collect_report(self) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-        """See to what can't be collected, too."""
+        """Redact errors of collection."""
         report = yield
         if report.failed:
             self._redact(report)
@@ -95,7 +95,7 @@ class Secrecy:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_warning_recorded(self, warning_message: warnings.WarningMessage) -> None:
-        """Change a warning before others hear of it."""
+        """Redact a warning before other plugins see it."""
         text = str(warning_message.message)
         clean = self._redactor.text(text)
         if clean != text:
@@ -107,7 +107,7 @@ class Secrecy:
         if clean != text:  # else its colours stay
             report.longrepr = clean
 
-    def _disarm(self, report: pytest.TestReport) -> None:
+    def _escape_controls(self, report: pytest.TestReport) -> None:
         """Escape control characters in the report of a case; our own colours are kept if the terminal shows colours.
 
         An errored trial has none of our colours: its text is an agent's exception.

@@ -32,7 +32,7 @@ from pytest_crmeval.report.report import Report
 
 
 class RunResult:
-    """Writes the report of a run once, and decides about its exit status."""
+    """Writes the report of a run once, and decides its exit status."""
 
     def __init__(
         self, config: pytest.Config, plan: RunPlan, recorder: Recorder, loop: ControllerLoop, handler: MessageHandler
@@ -51,12 +51,12 @@ class RunResult:
         self._estimate: Callable[[int], Iterable[str]] | None = None
         """Returns the lines of the estimate for a width."""
         self._forgivable = 0
-        """Red tests that gates may forgive."""
+        """Failed tests that gates may forgive."""
         self._forgiven = self._interrupted = False
         self._trouble = self._unsaid = self._page = self._telemetry = ""
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Estimate what the run would take, if it is only to be estimated."""
+        """Estimate the run if ``--crmeval-estimate`` is given."""
         if self._options.estimate:
             from pytest_crmeval.controller.estimate import forecast
             from pytest_crmeval.render.estimate import lines
@@ -65,7 +65,7 @@ class RunResult:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note how a test has ended whose trial was recorded; the report of a crash has no verdict."""
+        """Note how a test with a recorded trial has ended; the report of a crash has no verdict."""
         key = self._plan.key_of(report.nodeid)
         if not key or not self._recorder.has_begun:
             return
@@ -75,12 +75,12 @@ class RunResult:
         self._exit_if_unrecorded()
         if trial is not None:
             self._config.hook.pytest_crmeval_trial_finished(config=self._config, trial=trial)
-        if is_crash and trial is None:  # it is going to be played again, or is lost
+        if is_crash and trial is None:  # it will be played again, or is lost
             self._loop.call(self._recorder.crashed, key, str(report.longrepr))
         if report.failed and verdict == Verdict.FAILED:
             self._forgivable += 1
         elif report.failed and (verdict or trial is None or trial.verdict is Verdict.ERRORED):
-            self._loop.call(self._recorder.redden, key)
+            self._loop.call(self._recorder.mark_test_failed, key)
             self._exit_if_unrecorded()
 
     def _exit_if_unrecorded(self) -> None:
@@ -94,7 +94,7 @@ class RunResult:
         if any(is_atlas(case.spec) for case in self._plan.cases.values()):
             from pytest_crmeval.player.telemetry import kept
 
-            self._telemetry = kept(context_of(self._config))  # before it goes with the server
+            self._telemetry = kept(context_of(self._config))  # before the server is removed
         self._conclusion = found = self._loop.call(self._recorder.conclude, interrupted=self._interrupted)
         record = found.record
         self._report = reports.build(facts_of(record, self._options), record.trials, record.planned.values())
@@ -102,22 +102,22 @@ class RunResult:
             self._config.hook.pytest_crmeval_trial_finished(config=self._config, trial=trial)
         try:
             self._report = self.gates.judged(self._report)
-        finally:  # whatever the gates of others do: the report is written
+        finally:  # even if gates of plugins fail, the report is written
             self._publish(self._report)
         self._config.hook.pytest_crmeval_report(config=self._config, report=self._report)
 
     def forgive(self, session: pytest.Session) -> None:
-        """Forgive failed trials if nothing else has failed, and the gates hold.
+        """Forgive failed trials if nothing else has failed and the gates hold.
 
-        Forgiven here, a failed trial is not a failure for the plugins that finish the session; what they find stays.
+        A forgiven trial is not a failure for plugins that finish the session later; their own findings stay.
         """
-        self._forgiven = 0 < session.testsfailed == self._forgivable and self._is_gated and not self._is_red()
+        self._forgiven = 0 < session.testsfailed == self._forgivable and self._is_gated and not self._has_failed()
         if self._forgiven:
             forget_failures(session)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None]:
-        """Write the report before the terminal sums up, and have the last word on the exit status."""
+        """Write the report before the terminal summary, and decide the exit status last."""
         self.conclude()
         if self._report is not None and self._conclusion is not None:
             anew = bool(self._plan.cases or self._conclusion.played)
@@ -135,11 +135,11 @@ class RunResult:
         self.end.leave(status)
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Note that the run was stopped from outside; ``pytest.exit``, which comes here as well, is another end."""
+        """Note that the run was interrupted by a signal; ``pytest.exit`` also arrives here, but is not an interrupt."""
         self._interrupted = isinstance(excinfo.value, KeyboardInterrupt)
 
     def _publish(self, report: Report) -> None:
-        """Write the report, and the summary of a step where there is one."""
+        """Write the report, and the step summary of GitHub Actions if there is one."""
         try:
             self._options.reports.mkdir(parents=True, exist_ok=True)  # it may have been removed during the run
             reports.write(report, self._options.reports)
@@ -150,12 +150,12 @@ class RunResult:
 
     @property
     def _is_gated(self) -> bool:
-        """Whether gates decide, here or when shards are merged; not if none of them is about the run."""
+        """Whether gates decide, here or after a merge; not if none of them applies to the run."""
         rulings = self._report.rulings if self._report else ()
         return bool(rulings) or len(self._options.gates) > len(self.gates.idle)
 
-    def _is_red(self) -> bool:
-        """Whether the run, earlier parts included, failed because of cases or gates."""
+    def _has_failed(self) -> bool:
+        """Whether the run, including earlier parts, failed because of cases or gates."""
         if self._report is None or self._conclusion is None:
             return False
         failed = self._trouble or self._recorder.failure or self.end.failed or self._handler.control.stopped
@@ -169,10 +169,10 @@ class RunResult:
         return any(trial.verdict is Verdict.FAILED for trial in self._conclusion.earlier)
 
     def _decided(self, status: int) -> int:
-        """Return the exit status of the whole run; what others have found stays."""
+        """Return the exit status of the whole run; failures that other plugins report stay."""
         nothing = status == pytest.ExitCode.NO_TESTS_COLLECTED and self._conclusion is not None
-        nothing_left = nothing and (self._plan.is_dealt or (self._conclusion and self._conclusion.earlier))
-        return int(self._is_red()) if status == pytest.ExitCode.OK or nothing_left else status
+        nothing_left = nothing and (self._plan.has_shards or (self._conclusion and self._conclusion.earlier))
+        return int(self._has_failed()) if status == pytest.ExitCode.OK or nothing_left else status
 
     def _summary(self, width: int, height: int | None) -> Iterable[str]:
         if is_dry_run(self._config):

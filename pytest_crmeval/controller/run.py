@@ -1,4 +1,4 @@
-"""The process that owns a run: how it begins, and what its workers and players ask of it."""
+"""The process that owns a run: it starts the run, and serves its workers and players."""
 
 from collections.abc import Generator, Mapping
 from contextlib import AbstractContextManager
@@ -25,11 +25,11 @@ from pytest_crmeval.controller.progress.live import Live
 from pytest_crmeval.controller.progress.snapshot import Files, ProgressSnapshot
 from pytest_crmeval.controller.queue import JobQueue
 from pytest_crmeval.controller.recorder import Recorder
-from pytest_crmeval.controller.redaction import keep_secrets
+from pytest_crmeval.controller.redaction import redact_secrets
 from pytest_crmeval.controller.report_sharing import ReportSharing
 from pytest_crmeval.controller.result import RunResult
 from pytest_crmeval.controller.server import RunServer
-from pytest_crmeval.controller.worker import hang_up_models
+from pytest_crmeval.controller.worker import close_models
 from pytest_crmeval.controller.workers import Node, Workers
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.trial import Trial
@@ -43,7 +43,7 @@ from pytest_crmeval.player.remote import Playbooks
 
 
 class Controller:
-    """The process that owns the run: it has the parts of the run, begins it, and answers for it."""
+    """The process that owns the run."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -67,7 +67,7 @@ class Controller:
         self.sandbox_level = ""
 
     def register(self) -> None:
-        """Register the hooks of all parts; wrappers that are registered later are around the others."""
+        """Register the hooks of all parts; wrappers that are registered later wrap the others."""
         snapshot = ProgressSnapshot(
             self._plan, self._recorder, self._loop, self._handler, files=self._files, outage=self.server.outage
         )
@@ -80,18 +80,18 @@ class Controller:
             PROCESS: self,
             "crmeval-report-sharing": ReportSharing(self._plan.same),
             "crmeval-result": self._result,
-            "crmeval-live": Live(self._config, snapshot),  # around all: it shows how they end
+            "crmeval-live": Live(self._config, snapshot),  # wraps all others: it shows how they end
         }
         for name, part in parts.items():
             self._config.pluginmanager.register(part, name)
 
     @property
     def done(self) -> set[tuple[str, ...]]:
-        """What need not be played again."""
+        """Cases that need not be played again."""
         return self._recorder.done
 
     def send_plan(self, cases: Cases, prefetch: PrefetchPlan, shard: JsonObject) -> None:
-        """Take the plan of this very process."""
+        """Accept the plan of this process."""
         self._plan.take(cases, prefetch, shard)
         self._check_dist()
 
@@ -104,14 +104,14 @@ class Controller:
         self._workers.connect(node, self._encoded_done)
 
     def begin(self) -> None:
-        """Wait for what the cases need, and open the journal: once, before the first case is played."""
+        """Wait for what the cases need, and open the journal; once, before the first case is played."""
         plan, past, options = self._plan, self._recorder.past, self._options
-        has_content = plan.cases or past.trials or plan.is_dealt
+        has_content = plan.cases or past.trials or plan.has_shards
         if self._recorder.has_begun or is_dry_run(self._config) or not has_content:
             return
         cases = list(plan.cases.values())
         check_rules(past.parts, options, plan.shard)
-        self._result.gates.summon()
+        self._result.gates.load_baseline()
         self._recorder.playbooks.begin(past.parts, past.trials.values(), cases)
         done = len(self.done)
         sandbox = self._ready() if cases else ""
@@ -134,7 +134,7 @@ class Controller:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        """Begin with the plan that the first worker sent before xdist heard that it has collected; or refuse to."""
+        """Begin with the plan that the first worker has sent, or end the run if a worker has refused."""
         self._workers.check()
         with gc_paused():
             if self._plan.is_known and not self._recorder.has_begun:
@@ -144,7 +144,7 @@ class Controller:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Begin, unless xdist's workers still have to send what there is; write the report when the loop is over."""
+        """Begin, unless xdist's workers have yet to send the plan; write the report after the loop."""
         hopeless = session.testsfailed and not session.config.option.continue_on_collection_errors
         if not hopeless and not session.config.pluginmanager.has_plugin("dsession"):
             self.begin()
@@ -156,19 +156,19 @@ class Controller:
         return result
 
     def pytest_unconfigure(self) -> None:
-        """Leave nothing behind."""
-        hang_up_models()
+        """Clean up."""
+        close_models()
         self.control.close()
         self._loop.stop()
         self.server.stop()
 
-    # What players ask of the process that they are in.
+    # Services for players in this process.
 
     def finishing(self) -> AbstractContextManager[None]:
         """Delay an interrupt until the case that a test plays itself is finished."""
         return self._in_flight.finishing()
 
-    # What messages are about.
+    # Handlers of messages.
 
     def start_server(self) -> None:
         """Start the PostgreSQL of the run in the background."""
@@ -188,7 +188,7 @@ class Controller:
         return not self._plan.is_known
 
     def take_plan(self, message: PlanMessage) -> None:
-        """Take the plan of the first worker that sends one."""
+        """Accept the plan of the first worker that sends one."""
         self._plan.receive(message)
 
     def refuse_later(self, reason: str) -> None:
@@ -204,7 +204,7 @@ class Controller:
         self._recorder.record(message)
 
     def sync(self) -> None:
-        """See to it that all that was recorded is on the disk."""
+        """Wait until everything recorded is on disk."""
         self._recorder.sync()
 
     def spec_of(self, key: str) -> str:
@@ -212,16 +212,16 @@ class Controller:
         return self._recorder.past.planned[key].spec
 
     def lost_outcome(self, key: str, reason: str) -> Finished:
-        """Return the outcome of a case that can't be played."""
+        """Return the errored outcome of a case that can't be played."""
         trial = Trial.errored(self._recorder.past.planned[key], reason)
         return Outcome(trial=trial, failed=f"errored: {reason}").message(key, {}, redactor_of(self._config))
 
     def progress(self, key: str, judged: int, lines: int, solved: int) -> None:
-        """Show how far a solution file is."""
+        """Show the progress of a solution file."""
         self._files.note(key, judged, lines, solved)
 
     def playbook(self, key: str) -> JsonObject:
-        """Return what a learner knows."""
+        """Return the playbook of a learner."""
         return self._recorder.playbooks.find(key).to_dict()
 
     @cached_property
@@ -233,12 +233,12 @@ class Controller:
             self._plan.repeat()
 
     def _settle(self) -> float | None:
-        """Answer what can be answered, and write what was recorded; in the controller's thread."""
+        """Answer messages, and sync what was recorded; in the controller's thread."""
         self._handler.settle()
         return self._recorder.sync(at_once=False)
 
     def _ready(self) -> str:
-        """Wait for what the cases need: a sandbox, the server, telemetry; return where programs run, for people."""
+        """Wait for what the cases need: sandbox, server, telemetry; return the sandbox's name for the header."""
         sandbox = ""
         with usage_errors():
             if self._plan.prefetch.sandboxed:
@@ -255,6 +255,6 @@ class Controller:
 
 
 def begin_run(config: pytest.Config) -> None:
-    """Make the controller of this process, and register its hooks."""
-    keep_secrets(config)
+    """Create the controller of this process, and register its hooks."""
+    redact_secrets(config)
     Controller(config).register()

@@ -1,4 +1,4 @@
-"""The PostgreSQL of the run: given, or embedded; on the controller; begun when a case that needs it is collected."""
+"""The PostgreSQL of the run, external or embedded, started by the controller when a case needs it."""
 
 import os
 import threading
@@ -13,13 +13,13 @@ from pytest_crmeval.models.shared_control import SharedControl
 from pytest_crmeval.options.environment import read_env_file
 from pytest_crmeval.options.reading import options_of
 
-if TYPE_CHECKING:  # psycopg takes 0.3 s and is wanted only when a case is played
+if TYPE_CHECKING:  # psycopg takes 0.3 s to import, and is needed only when a case is played
     from pytest_crmeval.postgres.databases import Address, RunDatabases
     from pytest_crmeval.postgres.embedded import EmbeddedServer
 
 
 _GIVING = ("host", "port", "user", "password", "options", "maintenance_dbname")
-"""Options of pytest-postgresql that speak of a server that is there already."""
+"""Options of pytest-postgresql that name an existing server."""
 
 
 class RunServer:
@@ -37,7 +37,7 @@ class RunServer:
         self._description = "not needed"
 
     def __str__(self) -> str:
-        """Describe the server for people, without its password."""
+        """Return a description of the server, without its password."""
         return self._description
 
     @property
@@ -91,13 +91,13 @@ class RunServer:
         return self._embedded is not None and self._embedded.has_ended
 
     def stop(self) -> None:
-        """Leave nothing behind."""
+        """Drop the databases, and stop an embedded server."""
         with self._opening:
             self._stopped = True
         if self._databases is not None:
             self._databases.close(self._alive)
         if self._starting is not None:
-            self._starting.exception()  # an embedded server that is still starting has to be there to be stopped
+            self._starting.exception()  # an embedded server that is still starting can be stopped only afterwards
         if self._embedded is not None:
             self._embedded.stop()
 
@@ -132,7 +132,7 @@ class RunServer:
 
 
 def given_server(config: pytest.Config) -> str | None:
-    """Return the conninfo of the server that the user gave: CRMEVAL_DSN, or pytest-postgresql's options."""
+    """Return the conninfo of an external server, from CRMEVAL_DSN or pytest-postgresql's options; else None."""
     read_env_file(config)
     dsn = os.environ.get("CRMEVAL_DSN")
     if dsn:

@@ -17,7 +17,7 @@ class SessionEnd:
         self._exit: tuple[str, int | None] | None = None
         """Reason and status of another plugin's ``pytest.exit``."""
         self.failed = False
-        """Whether another plugin has failed; the run is red then."""
+        """Whether another plugin has failed, so that the run fails."""
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_sessionfinish(self) -> Generator[None, object, object]:
@@ -50,7 +50,7 @@ class SessionEnd:
         self._config.notify_exception(pytest.ExceptionInfo.from_exception(error), self._config.option)
 
     def leave(self, status: int) -> None:
-        """End as another plugin wants with ``pytest.exit``, but not with the status of a success if the run is red."""
+        """End with the status of another plugin's ``pytest.exit``, but not successfully if the run has failed."""
         if self._exit is not None:
             reason, asked = self._exit
             pytest.exit(reason, status or asked)

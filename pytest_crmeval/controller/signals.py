@@ -10,21 +10,21 @@ from typing import Any
 
 GRACEFUL = ("SIGINT", "SIGTERM", "SIGHUP")
 _FILES = 256
-"""How many open files are looked at: a terminal is opened early."""
+"""How many file descriptors are searched for a terminal, which is opened early."""
 
 
 class Signals:
-    """Signals that are taken for Ctrl-C, until they are given back."""
+    """Treats signals like Ctrl-C until their handlers are restored."""
 
     def __init__(self) -> None:
         self._before: dict[int, Any] = {}
         self._terminals: set[int] = set()
         self._postpone: Callable[[], None] | None = None
-        """Called when a signal is postponed; None if signals are not."""
+        """Called when a signal is postponed; None if signals are not postponed."""
         self._postponed: KeyboardInterrupt | None = None
 
     def take(self) -> None:
-        """Take the signals that have default handlers: ``nohup`` ignores one, and a plugin may handle others."""
+        """Handle the signals that have default handlers: ``nohup`` ignores one, and a plugin may handle others."""
         if threading.current_thread() is threading.main_thread():
             # Not only the first three: while pytest collects, it has the terminal under another number.
             self._terminals = {os.fstat(file).st_rdev for file in range(_FILES) if os.isatty(file)}
@@ -41,9 +41,10 @@ class Signals:
 
     @contextmanager
     def postponed(self, notify: Callable[[], None] = lambda: None, seconds: float | None = None) -> Iterator[None]:
-        """Let a first signal in the block wait for ``interrupt``; a second one interrupts at once.
+        """Postpone a first signal in the block until ``interrupt``; a second one interrupts at once.
 
-        ``notify`` is called at the first signal. If the block is not over ``seconds`` later, it is interrupted.
+        ``notify`` is called at the first signal. If the block takes more than ``seconds`` after that, it is
+        interrupted.
         """
         limit = threading.Timer(seconds or 0.0, signal.pthread_kill, [threading.get_ident(), signal.SIGINT])
         limit.daemon = True
@@ -67,9 +68,9 @@ class Signals:
             raise interrupt
 
     def _interrupt(self, number: int, _: FrameType | None) -> None:
-        """Interrupt the main thread; pytest does the rest."""
+        """Interrupt the main thread; pytest handles the rest."""
         if number == signal.SIGHUP:
-            turn_away(self._terminals)
+            silence_terminals(self._terminals)
         # Ctrl-C has no message, as in Python itself.
         interrupt = KeyboardInterrupt(*([] if number == signal.SIGINT else [signal.Signals(number).name]))
         if self._postpone is None or self._postponed is not None:
@@ -78,8 +79,8 @@ class Signals:
         self._postpone()
 
 
-def turn_away(terminals: set[int]) -> None:
-    """Let what is said to a terminal that hangs up go nowhere: an error would end the run before its report."""
+def silence_terminals(terminals: set[int]) -> None:
+    """Redirect output to a closed terminal to /dev/null: an error would end the run before its report."""
     for file in range(_FILES if terminals else 0):
         with suppress(OSError):  # it is not open
             if os.fstat(file).st_rdev in terminals:

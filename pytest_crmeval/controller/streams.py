@@ -1,4 +1,4 @@
-"""Conversations of learners: each stream is played in order, and its held-out cases when it is over."""
+"""Conversations of learners: each stream is played in order, then its held-out cases."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -8,15 +8,15 @@ from pytest_crmeval.collect.stream import Stream
 
 @dataclass(slots=True)
 class StreamState:
-    """How far streams are."""
+    """The progress of all streams."""
 
     streams: Sequence[Stream] = ()
     settled: set[str] = field(default_factory=set)
-    """Cases that are over, played or not."""
+    """Cases that have ended, played or not."""
     _place: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Case -> its stream, and its number there; held-out cases have the number after the last."""
     _reached: list[int] = field(default_factory=list)
-    """For each stream, the number of the first case that is not over."""
+    """For each stream, the number of the first case that has not ended."""
 
     def __post_init__(self) -> None:
         """Index the cases."""
@@ -26,11 +26,11 @@ class StreamState:
             self._place |= {key: (number, place) for place, key in places}
 
     def __contains__(self, key: str) -> bool:
-        """Whether the order of a case counts."""
+        """Whether a case belongs to a stream."""
         return key in self._place
 
     def settle(self, key: str) -> None:
-        """Note that a case is over."""
+        """Note that a case has ended."""
         if key not in self._place:
             return
         self.settled.add(key)
@@ -47,5 +47,5 @@ class StreamState:
             yield from (key for key in whose if key not in self.settled)
 
     def left(self) -> Iterator[str]:
-        """Yield all that is not over."""
+        """Yield all cases that have not ended."""
         return (key for key in self._place if key not in self.settled)

@@ -1,4 +1,4 @@
-"""The end of a run on the screen: a few failed cases, then our summary as the last section."""
+"""The end of a run on the terminal: a few failed cases, then our summary as the last section."""
 
 import shutil
 from collections.abc import Callable, Generator, Iterable

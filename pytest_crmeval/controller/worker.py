@@ -23,7 +23,7 @@ from pytest_crmeval.collect.names import PROCESS
 from pytest_crmeval.collect.prefetch import PrefetchPlan
 from pytest_crmeval.controller.plan import Cases, encode_cases
 from pytest_crmeval.controller.prefetch import in_flight
-from pytest_crmeval.controller.redaction import keep_secrets
+from pytest_crmeval.controller.redaction import redact_secrets
 from pytest_crmeval.controller.signals import Signals
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.wire import decoded
@@ -53,15 +53,15 @@ class Worker:
         self.server.begin()
 
     def send_plan(self, cases: Cases, prefetch: PrefetchPlan, shard: JsonObject) -> None:
-        """Send the controller what is to be played, if it does not know."""
+        """Send the plan to the controller, if no other worker has."""
         if self.channel.ask(NeedsPlan()):
             self.channel.tell(Plan(encode_cases(cases), prefetch.to_dict(), shard))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Have cases in flight while the loop runs, and go on until there are no more: others' items want them.
+        """Prefetch while the loop runs, and go on until there are no more cases.
 
-        When it is interrupted, what is in flight is brought to its end.
+        Items of other workers may wait for them. If the loop is interrupted, cases in flight are finished.
         """
         with in_flight(session, self.channel) as slots:
             over = True
@@ -74,7 +74,7 @@ class Worker:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self) -> Generator[None, object, object]:
-        """Interrupt after a test whose case was finished first; the controller ends the run, and limits the wait."""
+        """Deliver a delayed interrupt after the test; the controller ends the run, and limits the wait."""
         result = yield
         self._signals.interrupt()
         return result
@@ -89,33 +89,33 @@ class Worker:
         return self.channel.ask(SandboxLevel())
 
     def progress(self, key: str, judged: int, lines: int, solved: int) -> None:
-        """Tell the controller how far a solution file is."""
+        """Send the progress of a solution file to the controller."""
         self.channel.tell(FileProgress(key, judged, lines, solved))
 
     def refuse(self, why: str) -> None:
-        """Have the controller end the run: a worker's own error would be a crash."""
+        """Make the controller end the run, because an error in a worker would be a crash."""
         self.channel.tell(Refuse(why))
 
     def pytest_unconfigure(self) -> None:
-        """Close connections, and leave signals as they were.
+        """Close connections, and restore the signal handlers.
 
-        Without the end of the channel, the controller would wait for a case whose item was interrupted as it began:
-        the process lives until xdist ends it.
+        If the channel stayed open, the controller would wait for a case whose item was interrupted as it began,
+        because the process lives until xdist ends it.
         """
-        hang_up_models()
+        close_models()
         self.channel.close()
         self._signals.give_back()
         gc.freeze()  # xdist waits for the end of this process, and collecting thousands of cases takes seconds
 
 
 def join_run(config: pytest.Config) -> None:
-    """Make the worker of this process, and register its hooks."""
-    keep_secrets(config)
+    """Create the worker of this process, and register its hooks."""
+    redact_secrets(config)
     config.pluginmanager.register(Worker(config), PROCESS)
 
 
-def hang_up_models() -> None:
-    """Close the connections to models, if there ever were any."""
+def close_models() -> None:
+    """Close the connections to models, if there are any."""
     if "pytest_crmeval.models.sdks.event_loop" in sys.modules:
         from pytest_crmeval.models.sdks.event_loop import close
 
@@ -123,6 +123,6 @@ def hang_up_models() -> None:
 
 
 def this_machine() -> str:
-    """Return the identity of this machine: its name, and its boot where that is known."""
+    """Return the identity of this machine: its name, and its boot id if known."""
     boot = Path("/proc/sys/kernel/random/boot_id")
     return f"{platform.node()} {boot.read_text().strip() if os.access(boot, os.R_OK) else ''}".strip()

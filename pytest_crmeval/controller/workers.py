@@ -1,4 +1,4 @@
-"""The workers of xdist, as the controller sees them: connected when they start, taken back from when they die."""
+"""The workers of xdist, on the controller: connected when they start, cleaned up after when they die."""
 
 import gc
 import math
@@ -17,11 +17,11 @@ from pytest_crmeval.models.control import EVERYBODY
 from pytest_crmeval.options.reading import is_colored, options_of
 
 MANY = 1000
-"""Cases from which on the garbage collector no longer examines them when the run is over."""
+"""Number of cases above which the garbage collector is turned off when the run has ended."""
 
 
 class Node(Protocol):
-    """What we use of an xdist worker's controller."""
+    """The part of xdist's WorkerController that we use."""
 
     config: pytest.Config
     workerinput: dict[str, Any]
@@ -29,7 +29,7 @@ class Node(Protocol):
 
 
 class Workers:
-    """Connects workers, and has the cases of dead workers played again."""
+    """Connects workers, and requeues the cases of dead workers."""
 
     def __init__(
         self, config: pytest.Config, plan: RunPlan, loop: ControllerLoop, handler: MessageHandler, files: Files
@@ -45,7 +45,7 @@ class Workers:
         self._ending: Thread | None = None
 
     def __len__(self) -> int:
-        """Return how many workers there have been."""
+        """Return the number of workers so far."""
         return len(self._ends)
 
     def connect(self, node: Node, done: str) -> None:
@@ -63,7 +63,7 @@ class Workers:
         }
 
     def refuse_later(self, reason: str) -> None:
-        """Have ``check`` end the run; in the controller's thread."""
+        """Make ``check`` end the run; called in the controller's thread."""
         self._refusal = reason
 
     def check(self) -> None:
@@ -89,7 +89,7 @@ class Workers:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: Any, sched: object) -> None:  # noqa: ANN401 (xdist's)
-        """Have an item run again whose case only the item can play; ``pytest_testnodedown`` was called before."""
+        """Run an item again if only the item can play its case; ``pytest_testnodedown`` was called before."""
         if key := self._plan.key_of(crashitem):
             self._files.forget(key)
             if self._loop.call(self._handler.queue.crashed, key):
@@ -97,10 +97,10 @@ class Workers:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Node, error: object) -> None:
-        """Have the cases of a dead worker played again; end the run if the worker is not replaced.
+        """Requeue the cases of a dead worker; end the run if the worker is not replaced.
 
-        xdist hears of the death from the same thread of execnet that has posted all messages of the worker, so they are
-        handled before this.
+        xdist is notified by the same execnet thread that has posted all messages of the worker, so they are handled
+        before this.
         """
         self.check()
         self._loop.call(self._handler.gone, node.workerinput["workerid"])

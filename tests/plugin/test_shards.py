@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_crmeval import cli
-from pytest_crmeval.collect.shards import deal
+from pytest_crmeval.collect.shards import assigned_shards
 from tests.projects import case, failing, report_of
 
 pytestmark = pytest.mark.usefixtures("given_server")
@@ -167,7 +167,7 @@ def test_an_empty_shard_is_a_part_like_any(project: Project, monkeypatch: pytest
     """Nothing is to be played in it, and nothing is missing with it."""
     pytester = project([case("one")])
     monkeypatch.chdir(pytester.path)
-    full = deal("crm", {"one": 1.0}, 2)["one"]
+    full = assigned_shards("crm", {"one": 1.0}, 2)["one"]
     pytester.runpytest(*run("full"), "--crmeval-shard", f"{full}/2", *NO_XDIST)
 
     result = pytester.runpytest(*run("empty"), "--crmeval-shard", f"{3 - full}/2")

@@ -1,1 +1,1 @@
-"""How far a run is, shown while pytest runs it."""
+"""The progress of a run, shown while pytest runs it."""

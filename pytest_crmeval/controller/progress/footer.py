@@ -1,4 +1,4 @@
-"""Lines at the bottom of a terminal, below pytest's output, which they never disturb."""
+"""Lines at the bottom of a terminal, below pytest's output, which they never overwrite."""
 
 import os
 import re
@@ -13,16 +13,16 @@ _SAVE, _BACK = "\x1b7", "\x1b8"
 _DOWN, _UP = "\x1bD", "\x1b[{}A"
 """Down scrolls at the bottom and keeps the column; up does not scroll."""
 _ERASE = f"{_SAVE}\x1b[B\r\x1b[J{_BACK}"
-"""What is below the cursor's line is ours."""
+"""Clears everything below the cursor's line."""
 USUAL = os.terminal_size((80, 24))
-"""The size of a terminal that does not say what it has."""
+"""The assumed size of a terminal that does not report it."""
 
 
 class Footer:
-    """Stands before a terminal: takes what pytest writes, and keeps its own lines below.
+    """Replaces pytest's terminal file: passes its output through, and keeps lines of our own below.
 
-    The cursor is always where pytest left it. Both write to a file of their own, so that pytest's capturing, which
-    takes standard output away while a test runs, takes nothing from the screen.
+    The cursor is always where pytest left it. The footer has its own file descriptor, so pytest's capturing, which
+    redirects standard output while a test runs, does not affect it.
     """
 
     def __init__(self, terminal: TextIO) -> None:
@@ -44,12 +44,12 @@ class Footer:
         """Columns and lines of the terminal, as it is now."""
         try:
             found = os.get_terminal_size(self._descriptor)
-        except OSError:  # it is gone, and the next write raises the error
+        except OSError:  # the terminal is gone, and the next write raises the error
             return USUAL
         return found if found.columns else USUAL
 
     def write(self, text: str) -> int:
-        """Write what pytest has to say; the lines below stay below."""
+        """Write pytest's output above our lines."""
         with self._guard:
             width = self.size.columns
             before, self._column = self._column, _column_after(self._column, text)
@@ -77,7 +77,7 @@ class Footer:
             self._guard.release()
 
     def clear(self) -> None:
-        """Take the lines away."""
+        """Remove the lines."""
         with self._guard:
             if self._drawn:
                 self._out.write(_ERASE)
@@ -85,16 +85,16 @@ class Footer:
             self._lines, self._drawn = (), False
 
     def close(self) -> None:
-        """Take the lines away, and let the terminal go."""
+        """Remove the lines and close the terminal."""
         try:
             self.clear()
         finally:
             self._out.close()
 
     def _drawing(self, width: int) -> str:
-        """Return what draws the lines, and know whether there is anything to draw.
+        """Return the escape sequences that draw the lines, and store whether anything is drawn.
 
-        Not when pytest's line is full: what a terminal remembers there is lost by going away and coming back.
+        Nothing is drawn when pytest's line is full: saving and restoring the cursor would lose the pending line break.
         """
         lines = [line for line in self._lines if cells(_ESCAPE.sub("", line)) < width]
         self._drawn = bool(lines) and (self._column % width > 0 or not self._column)
@@ -107,7 +107,7 @@ class Footer:
 
 
 def _column_after(column: int, text: str) -> int:
-    """Return how much of its line is written when ``text`` is; it may be more than a line has."""
+    """Return the cursor's column after ``text``, which may exceed the width of a line."""
     _, newline, last = text.rpartition("\n")
     _, returned, last = last.rpartition("\r")
     return (0 if newline or returned else column) + cells(_ESCAPE.sub("", last))

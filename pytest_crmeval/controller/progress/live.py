@@ -10,13 +10,13 @@ import pytest
 
 from pytest_crmeval.compat import owns_terminal
 from pytest_crmeval.controller.progress.snapshot import ProgressSnapshot
-from pytest_crmeval.controller.progress.views import Bottom, Log, View
+from pytest_crmeval.controller.progress.views import BottomLines, Log, View
 from pytest_crmeval.options.reading import is_dry_run
 
 EVERY = 0.5
-"""Seconds from one look to the next."""
+"""Seconds between two updates."""
 PATIENCE = 1.0
-"""Seconds that the last look may take when the run is over: a terminal may have been halted with Ctrl-S."""
+"""Maximum seconds for the last update of a run: the terminal may have been stopped with Ctrl-S."""
 
 
 class Mode(Enum):
@@ -24,13 +24,13 @@ class Mode(Enum):
 
     OFF = auto()
     LOG = auto()
-    """A line a minute."""
+    """One line per minute."""
     BOTTOM = auto()
     """Lines at the bottom of the terminal."""
 
 
 def mode_of(config: pytest.Config, environment: Mapping[str, str]) -> Mode:
-    """Decide where; ``--crmeval-progress on`` is heard with -q and in CI, too, but makes no terminal of a pipe."""
+    """Decide where; ``--crmeval-progress on`` also applies with -q and in CI, but a pipe still gets lines."""
     asked = config.getoption("crmeval_progress") or "auto"
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if asked == "off" or reporter is None or is_dry_run(config):
@@ -47,9 +47,9 @@ def mode_of(config: pytest.Config, environment: Mapping[str, str]) -> Mode:
 
 
 class Live:
-    """Shows progress as long as pytest's loop runs.
+    """Shows progress while pytest's loop runs.
 
-    One thread looks at the clock. It never waits for a thread that runs tests, and no such thread waits for it.
+    One thread updates the display. It never waits for a thread that runs tests, and no such thread waits for it.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Live:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
-        """Show it as long as the loop runs."""
+        """Show progress while the loop runs."""
         self._guarded(self._begin)
         try:
             return (yield)
@@ -73,12 +73,12 @@ class Live:
             self._end()
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """Know that an item has begun."""
+        """Note that an item has started."""
         self._snapshot.started(nodeid)
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        """Know that an item is over: pytest is not in the middle of anything now."""
+        """Note that an item has ended, so pytest is not in the middle of a line."""
         self._snapshot.ended(nodeid)
         if self._view is not None:
             self._guarded(self._view.calm)
@@ -93,7 +93,7 @@ class Live:
         mode = mode_of(self._config, os.environ)
         if mode is Mode.OFF:
             return
-        self._view = (Bottom if mode is Mode.BOTTOM else Log)(self._config, self._snapshot, self._clock)
+        self._view = (BottomLines if mode is Mode.BOTTOM else Log)(self._config, self._snapshot, self._clock)
         self._thread = Thread(target=self._watch, args=[self._view], name="crmeval-progress", daemon=True)
         self._thread.start()
 
@@ -109,7 +109,7 @@ class Live:
             self._trouble = self._trouble or f"crmeval: progress is no longer shown: {error!r}"
 
     def _end(self) -> None:
-        """Stop showing, once; say why, if it had to be stopped."""
+        """Stop the display, once, and report the error if there was one."""
         self._over.set()
         if self._thread is not None:
             self._thread.join(PATIENCE)

@@ -1,4 +1,4 @@
-"""The progress of a run, as the process that owns it knows it; any thread may ask."""
+"""The progress of a run, in the process that owns it; thread-safe."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,11 +10,11 @@ from pytest_crmeval.domain.usage import money
 from pytest_crmeval.journal.progress import Progress
 
 SHOWN = 4
-"""How many long cases are shown one by one."""
+"""Maximum number of long cases that are shown separately."""
 
 
 class Files:
-    """How far cases are that take long: solution files, of which each worker has one at a time."""
+    """The progress of long cases: solution files, one per worker at a time."""
 
     def __init__(self) -> None:
         self._told: dict[str, str] = {}
@@ -38,7 +38,7 @@ class Files:
 
 
 class ProgressSnapshot:
-    """Asks the recorder what is done, the queue what is in flight, and the control about calls to models."""
+    """Combines the recorder's counts, the queue's cases in flight, and the control's model calls."""
 
     def __init__(  # noqa: PLR0913, PLR0917 (all that progress is about)
         self,
@@ -57,19 +57,19 @@ class ProgressSnapshot:
         self._control = handler.control
         self._outage = outage
         self._started: set[str] = set()
-        """Cases whose items have begun, and are not over."""
+        """Cases whose items have started and not ended."""
 
     def started(self, nodeid: str) -> None:
-        """Note that an item has begun."""
+        """Note that an item has started."""
         if key := self._plan.key_of(nodeid):
             self._started.add(key)
 
     def ended(self, nodeid: str) -> None:
-        """Note that an item is over."""
+        """Note that an item has ended."""
         self._started.discard(self._plan.key_of(nodeid))
 
     def read(self, now: float) -> tuple[Sequence[Progress], Progress]:
-        """Return how far each subject is in each suite, and all together."""
+        """Return the progress of each subject in each suite, and the total."""
         begun = tuple(self._started)
         return self._loop.call(lambda: self._recorder.progress(now, {*self._queue.playing, *begun}))
 
@@ -78,7 +78,7 @@ class ProgressSnapshot:
         return str(self._outage)
 
     def traffic(self) -> Sequence[str]:
-        """Return phrases about the server and the models; none if nothing was paid or waited for."""
+        """Return phrases about the server and the models: cost, pauses, waiting calls; empty if there are none."""
         return list(self._traffic())
 
     def _traffic(self) -> Iterator[str]:

@@ -13,15 +13,15 @@ from pytest_crmeval.render.progress_table import cut, folded, in_words, named, s
 
 MINUTE = 60.0
 LATE = 10.0
-"""Seconds that a line for a log waits for a moment at which pytest is not in the middle of one."""
+"""Seconds that a log line waits until pytest is not in the middle of a line."""
 NARROWEST, LOWEST = 20, 8
-"""Columns and lines: a smaller terminal is left alone."""
+"""Minimum columns and lines of a terminal with lines at its bottom."""
 SEVERAL = 6
-"""More of them have one line together."""
+"""Maximum number of rows with a line each; more of them share one line."""
 
 
 class View(Protocol):
-    """Shows how far the run is."""
+    """Shows the progress of a run."""
 
     def tick(self) -> None:
         """Update the display after some time; called in a thread of its own, while other threads may write."""
@@ -36,7 +36,7 @@ class View(Protocol):
         ...
 
 
-class Bottom:
+class BottomLines:
     """Lines at the bottom of the terminal."""
 
     def __init__(self, config: pytest.Config, snapshot: ProgressSnapshot, clock: Callable[[], float]) -> None:
@@ -83,7 +83,7 @@ class Bottom:
 
 
 class Log:
-    """A line a minute, for each or for all together."""
+    """One line per minute, for each row or for all together."""
 
     def __init__(self, config: pytest.Config, snapshot: ProgressSnapshot, clock: Callable[[], float]) -> None:
         self._reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
@@ -96,7 +96,7 @@ class Log:
         self._descriptor = terminal_descriptor(config)
 
     def tick(self) -> None:
-        """Write even in the middle of pytest's line if it is stalled for long or the server is unreachable."""
+        """Write even in the middle of pytest's line if that has not changed for long or the server is unreachable."""
         was_away, outage = self._is_away, self._snapshot.outage()
         self._is_away = bool(outage)
         if outage and not was_away:
@@ -117,7 +117,7 @@ class Log:
             self._reporter.write_line(line)
 
     def close(self) -> None:
-        """Leave all as it was."""
+        """Do nothing."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None

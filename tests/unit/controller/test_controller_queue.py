@@ -80,7 +80,7 @@ class TestOrder:
     def test_short_sighted_run_begins_only_as_many_as_can_be_in_flight(self) -> None:
         """With -x it may end at any item."""
         queue = JobQueue()
-        queue.open(cases(3), at_once=2, short_sighted=True)
+        queue.open(cases(3), at_once=2, few_ahead=True)
         begun = [queue.next("gw0"), queue.next("gw0")]
 
         assert LATER is queue.next("gw0")
@@ -90,7 +90,7 @@ class TestOrder:
     def test_far_sighted_run_begins_many_more(self) -> None:
         """Other items keep the workers busy for minutes."""
         queue = JobQueue()
-        queue.open(cases(64), at_once=1, far_sighted=True)
+        queue.open(cases(64), at_once=1, many_ahead=True)
 
         assert [*cases(64)] == sorted((str(queue.next("gw0")) for _ in range(64)), key=[*cases(64)].index)
 

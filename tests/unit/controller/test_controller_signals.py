@@ -9,7 +9,7 @@ from threading import Event, Thread
 
 import pytest
 
-from pytest_crmeval.controller.signals import Signals, turn_away
+from pytest_crmeval.controller.signals import Signals, silence_terminals
 
 BOTH = (signal.SIGTERM, signal.SIGHUP)
 SECONDS = 60.0
@@ -134,7 +134,7 @@ def test_what_is_said_to_a_terminal_that_hangs_up_is_no_error() -> None:
     reading, writing = os.pipe()
     os.close(ours)
 
-    turn_away({device})
+    silence_terminals({device})
 
     written = [os.write(file, b"to nobody") for file in (terminal, another)]
     os.write(writing, b"heard")

@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from pytest_crmeval.collect.shards import deal
+from pytest_crmeval.collect.shards import assigned_shards
 from pytest_crmeval.journal.shard import Shard, ShardSyntaxError, listed, missing_shards
 from tests.kept_runs import part
 
@@ -32,11 +32,11 @@ def test_every_case_is_dealt_once_and_loads_are_level(seed: int) -> None:
     weights = {f"case-{number}": float(dice.randint(1, 30)) for number in range(dice.randint(1, 300))}
     of = dice.randint(1, 12)
 
-    dealt = deal("crm", weights, of)
+    assigned = assigned_shards("crm", weights, of)
 
-    assert weights.keys() == dealt.keys()
+    assert weights.keys() == assigned.keys()
     loads: Counter[int] = Counter(dict.fromkeys(range(1, of + 1), 0))
-    for case, index in dealt.items():
+    for case, index in assigned.items():
         loads[index] += int(weights[case])
     assert set(range(1, of + 1)) == loads.keys()
     assert max(loads.values()) - min(loads.values()) <= max(weights.values())
@@ -54,14 +54,14 @@ def test_the_order_of_cases_does_not_matter() -> None:
     weights = {f"case-{number}": float(number % 3) for number in range(100)}
     backwards = dict(reversed(weights.items()))
 
-    assert deal("crm", weights, 4) == deal("crm", backwards, 4)
+    assert assigned_shards("crm", weights, 4) == assigned_shards("crm", backwards, 4)
 
 
 def test_the_hash_seed_of_a_process_does_not_matter() -> None:
     """Machines have each their own."""
     program = (
-        "import json; from pytest_crmeval.collect.shards import deal; "
-        "print(json.dumps(deal('crm', {f'case-{n}': n % 5 for n in range(50)}, 3)))"
+        "import json; from pytest_crmeval.collect.shards import assigned_shards; "
+        "print(json.dumps(assigned_shards('crm', {f'case-{n}': n % 5 for n in range(50)}, 3)))"
     )
     found = [
         subprocess.run(
@@ -74,19 +74,19 @@ def test_the_hash_seed_of_a_process_does_not_matter() -> None:
         for seed in ("1", "2")
     ]
 
-    assert deal("crm", {f"case-{n}": n % 5 for n in range(50)}, 3) == json.loads(found[0])
+    assert assigned_shards("crm", {f"case-{n}": n % 5 for n in range(50)}, 3) == json.loads(found[0])
     assert found[0] == found[1]
 
 
 def test_two_suites_may_have_the_same_ids() -> None:
-    """They are dealt each for itself, and not alike: the odd case does not always go to the first shard."""
-    dealt = [deal(f"suite-{number}", {"one": 1.0}, 4)["one"] for number in range(40)]
+    """They are assigned each for itself, and not alike: the odd case does not always go to the first shard."""
+    assigned = [assigned_shards(f"suite-{number}", {"one": 1.0}, 4)["one"] for number in range(40)]
 
-    assert {1, 2, 3, 4} == set(dealt)
+    assert {1, 2, 3, 4} == set(assigned)
 
 
 def test_there_may_be_more_shards_than_cases() -> None:
-    assert 3 == len(set(deal("crm", {"one": 1.0, "two": 1.0, "three": 1.0}, 8).values()))
+    assert 3 == len(set(assigned_shards("crm", {"one": 1.0, "two": 1.0, "three": 1.0}, 8).values()))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from pytest_crmeval.collect.shards import deal
+from pytest_crmeval.collect.shards import assigned_shards
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
 from pytest_crmeval.domain.usage import Bill, Usage
@@ -79,9 +79,9 @@ def test_shards_merged_are_the_run_without_shards(tmp_path: Path, seed: int) -> 
         return keep(tmp_path, name, done, not_run=left, parts=[part(shard, agents=agents)])
 
     whole = write_run("whole", list(places))
-    hands = {suite: deal(suite, dict.fromkeys(cases, 1.0), of) for suite, cases in suites.items()}
+    assigned = {suite: assigned_shards(suite, dict.fromkeys(cases, 1.0), of) for suite, cases in suites.items()}
     for index in range(1, of + 1):
-        write_run(f"s{index}", [place for place in places if hands[place[0]][place[1]] == index], f"{index}/{of}")
+        write_run(f"s{index}", [place for place in places if assigned[place[0]][place[1]] == index], f"{index}/{of}")
 
     report = merged(tmp_path, *dice.sample([f"s{index}" for index in range(1, of + 1)], of))
 

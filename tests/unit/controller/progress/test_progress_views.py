@@ -11,7 +11,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from pytest_crmeval.controller.progress.snapshot import Files, ProgressSnapshot
-from pytest_crmeval.controller.progress.views import LATE, MINUTE, Bottom, Log
+from pytest_crmeval.controller.progress.views import LATE, MINUTE, BottomLines, Log
 from pytest_crmeval.journal.progress import Progress
 from tests.fakes import share
 
@@ -198,7 +198,7 @@ def test_log_shows_once_and_immediately_that_the_server_is_unreachable(tmp_path:
     assert ["crmeval: waiting for PostgreSQL", "crmeval: waiting again"] == path.read_text().splitlines()
 
 
-class Bare(Bottom):
+class Bare(BottomLines):
     """Lines for the bottom of a terminal that is not there."""
 
     def __init__(self, books: Books) -> None:
