@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pytest_crmeval.conversations.references import REFERENCE, resolve
 from pytest_crmeval.conversations.scorers.crm_state import crm_state
 from pytest_crmeval.conversations.scorers.facts import NOTHING
-from pytest_crmeval.conversations.scorers.groundedness import Grounds
+from pytest_crmeval.conversations.scorers.groundedness import KnownValues
 from pytest_crmeval.conversations.scorers.mentions import read
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence, Reference
@@ -59,20 +59,22 @@ def _facts(case: Conversation, reference: Reference) -> Iterator[str]:
     """Yield the expected facts that neither the user nor the CRM has mentioned by the time of the reply."""
     if not any(turn.expectation.facts for turn in case.turns):
         return
-    grounds, outputs = Grounds(case.now.date().isoformat()), reference.transcript.outputs
-    grounds.add([user_says(case.policy)])
+    known_values, outputs = KnownValues(case.now.date().isoformat()), reference.transcript.outputs
+    known_values.add([user_says(case.policy)])
     for number, (turn, exchange) in enumerate(zip(case.turns, reference.transcript.exchanges, strict=True), start=1):
-        grounds.add(exchange.messages)
+        known_values.add(exchange.messages)
         for fact in turn.expectation.facts or ():
             meant = resolve(fact, {place: found for place, found in outputs.items() if place <= number})
-            if not _known(meant, grounds):
+            if not _known(meant, known_values):
                 yield f"turn {number}: reply_facts: neither the user nor the CRM has mentioned {meant!r}"
 
 
-def _known(fact: Json, grounds: Grounds) -> bool:
+def _known(fact: Json, known_values: KnownValues) -> bool:
     if fact == NOTHING or isinstance(fact, bool) or not isinstance(fact, str | int | float):
         return True
     if isinstance(fact, str) and _PLACEHOLDER.search(fact):
         return False
     said = read(str(fact))
-    return not list(grounds.baseless(said)) and (bool(said.numbers or said.dates) or grounds.has_said(str(fact)))
+    return not list(known_values.unsupported(said)) and (
+        bool(said.numbers or said.dates) or known_values.contains_words(str(fact))
+    )

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 
 from pytest_crmeval.conversations.play import answering, rules_of, seeded
-from pytest_crmeval.conversations.scorers.groundedness import Grounds
+from pytest_crmeval.conversations.scorers.groundedness import KnownValues
 from pytest_crmeval.conversations.scorers.mentions import read
 from pytest_crmeval.domain.conversation import Conversation, SimulatedUser
 from pytest_crmeval.domain.evidence import Evidence, Reference
@@ -80,9 +80,9 @@ def unsaid_facts(user: SimulatedUser, transcript: Transcript) -> Iterator[str]:
 
 def invented(text: str, known: Sequence[str], today: str = "") -> Iterator[str]:
     """Yield the numbers, dates, addresses, ids and names in a text that none of the known texts contains."""
-    grounds, found = Grounds(today), read(text)
-    grounds.add([user_says(each) for each in known])
-    yield from grounds.baseless(replace(found, numbers=()))
+    known_values, found = KnownValues(today), read(text)
+    known_values.add([user_says(each) for each in known])
+    yield from known_values.unsupported(replace(found, numbers=()))
     readings = [read(each) for each in known]
     numbers = {figure.value for reading in readings for figure in reading.figures}
     for figure in dict.fromkeys(found.numbers):

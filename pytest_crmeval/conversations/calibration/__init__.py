@@ -1,4 +1,4 @@
-"""Whether scores can be believed: what they make of agents whose every step is known."""
+"""Calibration of the scorers with agents whose correct verdict is known."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from pytest_crmeval.conversations.calibration.lies import LIES
 from pytest_crmeval.conversations.calibration.misreadings import MISREADINGS
 from pytest_crmeval.conversations.calibration.rehearsal import Rehearsal
 from pytest_crmeval.conversations.calibration.tally import WHY, Miss, Share, Tally, share_of
-from pytest_crmeval.conversations.calibration.variants import Deviant, Kinds, Variant, revoiced
+from pytest_crmeval.conversations.calibration.variants import Deviant, Kinds, Variant, with_reply
 from pytest_crmeval.conversations.calibration.wordings import WORDINGS
 from pytest_crmeval.conversations.oracle import Oracle
 from pytest_crmeval.domain.conversation import Conversation
@@ -23,41 +23,41 @@ from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.ports.scorer import Scorer
 
 CORRUPTED: Kinds = {**FLAWS, **MISREADINGS, **LIES}
-"""What must not pass: flaws in calls and state, and false replies."""
+"""Kinds that must not pass: flaws in calls and state, and false replies."""
 EQUIVALENT: Kinds = {**EQUIVALENTS, **WORDINGS}
-"""What must pass: other ways, and other words."""
+"""Kinds that must pass: equivalent calls, and other wordings."""
 SHARES: Mapping[str, Kinds] = {
     "flaws in calls and state, caught": {**FLAWS, **MISREADINGS},
     "other ways to the same result, accepted": EQUIVALENTS,
     "generated false replies, caught": LIES,
     "generated true replies, accepted": WORDINGS,
 }
-"""What is reported apart: its name, and the kinds."""
+"""Shares that are reported separately: name -> kinds."""
 TRIES = 200
-"""How often each kind is tried, if there are so many variants of it."""
+"""Maximum number of variants of each kind."""
 AIM = 0.99
-"""The share of corrupted oracles that must be caught, and of equivalent ones that must be accepted."""
+"""Minimum share of corrupted oracles that are caught, and of equivalent ones that are accepted."""
 SHORT = 200
 
 Observe = Callable[[Conversation, Agent], Evidence]
-"""Lets an agent play a case on a CRM of its own; the reference of a case is made once."""
+"""Plays a case with an agent on its own CRM; the reference of a case is made once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """What the scores made of agents whose every step is known."""
+    """The verdicts of the scorers on agents whose correct verdict is known."""
 
     cases: int
     agents: Mapping[str, Tally]
-    """Those that do nothing but one thing: the oracle, which must always pass, and the others, which never may."""
+    """The oracle, which must always pass, and agents that call nothing, which must never pass."""
     corrupted: Mapping[str, Tally]
     equivalent: Mapping[str, Tally]
     labelled: Sequence[Share] = ()
-    """Of replies that people labelled; they say nothing about ``cases``."""
+    """Results for labelled replies; they are independent of ``cases``."""
 
     @property
     def shares(self) -> Sequence[Share]:
-        """The shares that are reported apart, with intervals."""
+        """The shares that are reported separately, with intervals."""
         tallies = {**self.corrupted, **self.equivalent}
         found = [share_of(name, [tallies[kind] for kind in kinds]) for name, kinds in SHARES.items()]
         return [*found, *self.labelled]
@@ -74,7 +74,7 @@ class Calibration:
 
     @property
     def holds(self) -> bool:
-        """Whether the scores can be believed."""
+        """Whether the scorers are sound."""
         sure = all(tally.right == tally.tried for tally in self.agents.values())
         return sure and min(self.caught, self.accepted) >= AIM
 
@@ -93,7 +93,7 @@ class Calibration:
         }
 
     def lines(self) -> Iterator[str]:
-        """Yield a table of all kinds, and then what was judged wrongly."""
+        """Yield a table of all kinds, then the variants that were scored wrongly."""
         yield from (f"{self.cases} conversations", "", f"{'agent':24}{'tried':>8}{'passed':>10}{'share':>8}")
         for name, tally in self.agents.items():
             passed = _passed(name, tally)
@@ -138,7 +138,7 @@ def calibrate(  # noqa: PLR0913 (each is another thing, and most are left out)
 
 
 class _Bench:
-    """Where variants are tried and counted."""
+    """Plays variants and counts the verdicts."""
 
     def __init__(self, observe: Observe, scorers: Sequence[Scorer], tools: Sequence[Tool], *, recites: bool) -> None:
         self._observe = observe
@@ -149,7 +149,7 @@ class _Bench:
         self.equivalent = {kind: Tally(kind=kind) for kind in EQUIVALENT}
 
     def vary(self, case: Conversation, evidence: Evidence, tries: int) -> None:
-        """Try every kind on one case, until each was tried ``tries`` times."""
+        """Play variants of every kind of one case, until each kind was tried ``tries`` times."""
         rehearsal = Rehearsal(case, evidence, self._tools)
         for kinds, tallies in ((CORRUPTED, self.corrupted), (EQUIVALENT, self.equivalent)):
             for kind, make in kinds.items():
@@ -158,24 +158,24 @@ class _Bench:
                     tallies[kind].add(case.id, self._tried(rehearsal, variant, passes=kinds is EQUIVALENT))
 
     def judged(self, case: Conversation, evidence: Evidence, variant: Variant, *, passes: bool) -> Miss | None:
-        """Score a trial, and return it if it does not pass that should, or passes that should not."""
+        """Score a trial; return it if its verdict is wrong."""
         scores = (scorer(case, evidence) for scorer in self._scorers)
         fault = next((score for score in scores if not score.passed), None)
         if passes is (fault is None):
             return None
-        return Miss(case=case.id, turn=variant.turn, what=variant.what, reason=_told(fault) if fault else "")
+        return Miss(case=case.id, turn=variant.turn, what=variant.what, reason=_score_reason(fault) if fault else "")
 
     def _tried(self, rehearsal: Rehearsal, variant: Variant, *, passes: bool) -> Miss | None:
         case = rehearsal.case
         if variant.steps or variant.text is None:
             evidence = self._observe(case, Deviant(rehearsal, variant, recites=self._recites))
         else:
-            evidence = revoiced(rehearsal.evidence, variant.turn, variant.text)
+            evidence = with_reply(rehearsal.evidence, variant.turn, variant.text)
         return self.judged(case, evidence, variant, passes=passes)
 
 
 def spread(variants: Sequence[Variant], most: int, start: int) -> Sequence[Variant]:
-    """Return at most so many variants, from everywhere."""
+    """Return at most ``most`` variants, evenly spread."""
     there = len(variants)
     if there <= most:
         return variants
@@ -187,7 +187,7 @@ def share_lines(shares: Sequence[Share]) -> Iterator[str]:
     yield from ("", f"{'':48}{'tried':>7}{'right':>9}{'share':>8}   95 % interval", *map(str, shares))
 
 
-def _told(score: Score) -> str:
+def _score_reason(score: Score) -> str:
     return f"{score.name}: {score.reason}".replace("\n", "; ")
 
 

@@ -1,4 +1,4 @@
-"""Equivalent oracles: other ways of doing the same, each as good as the oracle's."""
+"""Equivalent oracles: other sequences of calls with the same result."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -22,11 +22,11 @@ LOOKS = (
 )
 """Harmless reads that were not requested."""
 COPIED = ("client_id", "name", "stage", "amount", "close_date", "owner", "probability", "notes")
-"""What a deal is opened with."""
+"""The columns of a new deal."""
 
 
 def reordered(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Make the call together with another one, in either order."""
+    """Make the call and another one in one step, in either order."""
     for turn in rehearsal.parts:
         for look in LOOKS:
             yield at_once(turn, look, turn.expectation.call)
@@ -34,7 +34,7 @@ def reordered(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def extra_reads(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Look around before and after."""
+    """Add reads before and after."""
     for turn in rehearsal.turns:
         calls = own_call(turn)
         yield instead(turn, *LOOKS[:2], *calls, what="two more reads before")
@@ -45,7 +45,7 @@ def extra_reads(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def nested(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Give filters as ``criteria`` and changes as ``updates``; or flat, where the case nests them."""
+    """Pass filters as ``criteria`` and changes as ``updates``, or flat if the case nests them."""
     for turn in rehearsal.parts:
         call = template(turn)
         if call.arguments != turn.expectation.call.arguments:
@@ -59,7 +59,7 @@ def nested(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def other_spelling(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Write the same values otherwise: 50000.0 for 50000, space around text, null for what is not given."""
+    """Write the same values in another form: 50000.0 for 50000, space around text, null for omitted ones."""
     for turn in rehearsal.parts:
         call = template(turn)
         spellings: Mapping[str, Mapping[str, Json]] = {
@@ -73,7 +73,7 @@ def other_spelling(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def other_case(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Search in capital or small letters; where one letter becomes two, such as ß, that is another text."""
+    """Search in upper or lower case, except where one letter becomes two, such as ß."""
     for turn in rehearsal.reads:
         call = template(turn)
         for name, value in rehearsal.arguments(turn, "text"):
@@ -84,7 +84,7 @@ def other_case(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def other_tool(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Use another tool that shows or does the same."""
+    """Use another tool with the same effect."""
     for turn in (*rehearsal.reads, *rehearsal.writes):
         for calls in _others(rehearsal, turn):
             what = " and ".join(call.tool for call in calls)
@@ -92,7 +92,7 @@ def other_tool(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def wider_search(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Search without filters, or list everything, and tell only what was asked for; or the others, for contrast."""
+    """Search without filters, or list everything; report only what was asked for, or also the others for contrast."""
     for turn in rehearsal.reads:
         entity, _, kind = turn.expected.tool.partition("_")
         if kind != "search":
@@ -108,7 +108,7 @@ def wider_search(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def corrected(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Get a call wrong, be refused, and get it right."""
+    """Make a call that is refused, then the right one."""
     for turn in rehearsal.parts:
         call = template(turn)
         wrong = [_call(f"{call.tool}s", **call.arguments), _call(call.tool, **{**call.arguments, "colour": "blue"})]
@@ -133,10 +133,10 @@ def two_modifies(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def created_then_filled(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Create the row with what is required, then fill in the rest; or with a mistake, which is put right."""
+    """Create the row with the required columns and fill in the rest, or with a mistake that is corrected."""
     for turn in rehearsal.writes:
         call = template(turn)
-        key = "" if turn.place else key_of(turn.exchange.output or {})  # only the first call can be referred to
+        key = "" if turn.place else key_of(turn.exchange.output or {})  # references can name only the first call
         modify = f"modify_{ENTITIES.get(key, '').lower()}"
         if not call.tool.startswith("create_") or not rehearsal.parameters(modify):
             continue
@@ -152,7 +152,7 @@ def created_then_filled(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def looked_and_declined(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Look up why it can't be done, and decline without trying."""
+    """Look up why the request will be refused, and decline without trying."""
     for turn in rehearsal.refusals:
         for name, value in template(turn).arguments.items():
             if tool := {"opportunity_id": "view_opportunity_details", "quote_id": "quote_details"}.get(name):
@@ -162,14 +162,14 @@ def looked_and_declined(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def declined_at_once(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Decline what the tool's own description, or the clock, rules out: there is nothing to be looked up."""
+    """Decline at once what the tool's description or the date rules out."""
     for turn in rehearsal.refusals:
         if turn.is_evident:
             yield instead(turn, what=f"{turn.expected.tool} not even tried", text=turn.exchange.reply)
 
 
 def requests_at_once(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Do all that is wanted in one reply, where nothing waits for what the first call returns."""
+    """Make all calls of a turn in one step, if none needs the result of the first."""
     for turn in rehearsal.several:
         if not _awaits(turn):
             what = f"{' and '.join(call.tool for call in turn.whole.calls)} at once"
@@ -177,7 +177,7 @@ def requests_at_once(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def requests_reordered(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Do what is wanted in the other order, where that makes no difference."""
+    """Fulfil the requests in reverse order, if that makes no difference."""
     for turn in rehearsal.several:
         if not _awaits(turn) and _independent(turn):
             calls = turn.whole.calls[::-1]
@@ -197,7 +197,7 @@ SOUGHT: Mapping[str, str] = {
 
 
 def tried_twice(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Be refused, try again, and be refused again."""
+    """Repeat a refused call."""
     for turn in rehearsal.refusals:
         call = turn.expectation.call
         yield instead(turn, call, call, what=f"{call.tool} twice")
@@ -228,12 +228,12 @@ def _call(tool: str, **arguments: Json) -> ToolCall:
 
 
 def _awaits(turn: Played) -> bool:
-    """Whether a further call of a turn refers to what the first one returns."""
+    """Whether a further call of a turn refers to the result of the first one."""
     return f"{{{{turn_{turn.number}." in repr(turn.whole.further)
 
 
 def _independent(turn: Played) -> bool:
-    """Whether the calls of a turn don't touch each other: all look, all make something new, or each has its own row."""
+    """Whether the calls of a turn are independent: all read, all create rows, or each has its own row."""
     if not turn.writes or all(_makes_new(call.tool) for call in turn.whole.calls):
         return True
     ids = [{value for value in part.expected.arguments.values() if is_id(str(value))} for part in turn.parts]
@@ -242,7 +242,7 @@ def _independent(turn: Played) -> bool:
 
 
 def _makes_new(tool: str) -> bool:
-    """Whether a tool does nothing but make a row."""
+    """Whether a tool only creates a row."""
     return tool.startswith(("create_", "add_", "upload_"))
 
 
@@ -253,7 +253,7 @@ def _floats(rehearsal: Rehearsal, turn: Played) -> Iterator[tuple[str, float]]:
 
 
 def _others(rehearsal: Rehearsal, turn: Played) -> Iterator[Sequence[ToolCall]]:
-    """Yield calls of other tools that show or do what the call of a turn does."""
+    """Yield calls of other tools with the same effect as the call of a turn."""
     given = template(turn).arguments
     match turn.expected.tool:
         case "view_opportunity_details":
@@ -279,14 +279,14 @@ def _others(rehearsal: Rehearsal, turn: Played) -> Iterator[Sequence[ToolCall]]:
 
 
 def _copied(rehearsal: Rehearsal, turn: Played) -> Iterator[Sequence[ToolCall]]:
-    """Yield the call that opens the copy of a deal, if the client was there before the trial."""
+    """Yield the call that creates the copy of a deal, if its client was seeded."""
     made = fields_of(turn.wanted)
     if made.get("client_id") in rehearsal.seeded:
         yield [_call("create_new_opportunity", **{name: made[name] for name in COPIED if made[name] is not None})]
 
 
 def _by_name(turn: Played) -> Iterator[Sequence[ToolCall]]:
-    """Yield the search for the one row that was found by something else."""
+    """Yield the search by name for a row that the case finds by another column."""
     rows = list(rows_in(turn.wanted))
     for name in ("email", "name", "last_name") if len(rows) == 1 else ():
         if rows[0].get(name) and name not in turn.expected.arguments:

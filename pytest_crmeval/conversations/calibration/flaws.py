@@ -1,6 +1,6 @@
-"""Corrupted oracles: what one can do wrong to the CRM who otherwise does everything right.
+"""Corrupted oracles: agents that do everything right, except for one mistake in the CRM.
 
-A variant must be a real mistake: what ends the same is left out where it is made, with the reason.
+A variant must be a real mistake: variants with the right result are left out, with the reason.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,29 +35,31 @@ SPARE: Mapping[str, tuple[str, str]] = {
     "Opportunity": ("modify_opportunity", "notes"),
     "Quote": ("modify_quote", "version"),
 }
-"""Entity -> how to change it, and a column that cases rarely speak of."""
+"""Entity -> the tool that changes it, and a column that cases rarely mention."""
 NAMED: Mapping[str, str] = {"Client": "name", "Contact": "title", "Opportunity": "name", "Quote": "version"}
-"""Entity -> a text that most of its rows have."""
+"""Entity -> a text column that most of its rows have."""
 LOOKS: Mapping[str, str] = {
     "Client": "client_search",
     "Contact": "contact_search",
     "Opportunity": "view_opportunity_details",
     "Quote": "quote_details",
 }
-"""Entity -> how to look one up by its id."""
+"""Entity -> the tool that finds a row by its id."""
 REPEATABLE = (
     *("create_new_contact", "create_new_opportunity", "create_quote", "create_contract"),
     *("clone_", "upload_", "add_"),
 )
-"""Writes that do more when they are done twice. A client's e-mail address can be taken only once, what is deleted is
-gone, and to change a row twice is to change it once."""
+"""Writes that have another effect when they are repeated.
+
+A client's e-mail address can be taken only once, a deleted row is gone, and repeating a change has no effect.
+"""
 HIJACKED: Mapping[str, Json] = {
     "text": "Hijacked",
     "email": "hijacked@unasked.example",
     "number": 7,
     "date": "2099-12-31",
 }
-"""What is written besides, by its sort. No moments: when a row was written is not compared."""
+"""Type of a value -> an additional value to write. No times, because they are not compared."""
 CONFUSED: Mapping[str, Sequence[tuple[str, Mapping[str, Json]]]] = {
     "delete_quote": [("cancel_quote", {})],
     "cancel_quote": [("delete_quote", {}), ("modify_quote", {"status": "Rejected"})],
@@ -72,7 +74,7 @@ CONFUSED: Mapping[str, Sequence[tuple[str, Mapping[str, Json]]]] = {
     "add_note": [("upload_document", {"file_name": "note.txt"})],
     "upload_document": [("add_note", {"content": "See the document."})],
 }
-"""Tool -> others that it is taken for, with what they need besides."""
+"""Tool -> tools that it may be confused with, and the arguments that they need."""
 
 
 def changed_text(rehearsal: Rehearsal) -> Iterator[Variant]:
@@ -85,10 +87,10 @@ def changed_text(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def changed_choice(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Write another stage, another status."""
+    """Write another stage or status."""
     for turn in rehearsal.writes:
         for name, value in rehearsal.arguments(turn, "choice"):
-            if name != "entity_type":  # without the id of such an entity it is refused
+            if name != "entity_type":  # refused without the id of such an entity
                 others = rehearsal.choices(turn.expected.tool, name)
                 yield from (changed(turn, name, other) for other in others if other != value)
 
@@ -111,7 +113,7 @@ def changed_date(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def dropped_argument(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Forget one thing that was to be written."""
+    """Omit one argument of a write."""
     for turn in rehearsal.writes:
         call = template(turn)
         for name in call.arguments:
@@ -121,7 +123,7 @@ def dropped_argument(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def added_argument(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Write what is asked, and something more into the same row."""
+    """Write an additional column of the row."""
     for turn in rehearsal.writes:
         for name, schema in rehearsal.parameters(turn.expected.tool).items():
             if name not in template(turn).arguments and sort_of(name, schema) in HIJACKED:
@@ -129,14 +131,14 @@ def added_argument(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def wrong_record(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Do it to another row of the same entity."""
+    """Change another row of the same entity."""
     for turn in rehearsal.writes:
-        if not rehearsal.is_idle(turn):  # a call that changes nothing in another row changes nothing at all
+        if not rehearsal.is_idle(turn):  # a call that would change nothing in another row is not a mistake
             yield from elsewhere(rehearsal, turn)
 
 
 def wrong_entity(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Put a note or a document on a row of another kind."""
+    """Add a note or a document to a row of another entity."""
     for turn in rehearsal.writes:
         call = template(turn)
         for entity in rehearsal.choices(call.tool, "entity_type"):
@@ -146,7 +148,7 @@ def wrong_entity(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def wrong_tool(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Do something else with the right row: cancel what is to be deleted, copy what is to be changed."""
+    """Use another tool on the right row: cancel instead of delete, clone instead of modify."""
     for turn in rehearsal.writes:
         for tool, more in CONFUSED.get(turn.expected.tool, ()):
             needed = rehearsal.required(tool)
@@ -157,15 +159,15 @@ def wrong_tool(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def dropped_write(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Do nothing, and say that it is done."""
+    """Omit a write, and claim that it was done."""
     for turn in rehearsal.writes:
         yield instead(turn, what=f"no {turn.expected.tool}", text=turn.exchange.reply)
 
 
 def looked_only(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Look at the row that was to be changed, and say that it is done."""
+    """Read the row that should be changed, and claim that it was changed."""
     for turn in rehearsal.writes:
-        if rehearsal.is_idle(turn):  # there was nothing to do: to look is enough
+        if rehearsal.is_idle(turn):  # there was nothing to change, so reading is enough
             continue
         for name, value in rehearsal.arguments(turn, "id"):
             if (entity := entity_named(turn, name)) in LOOKS:
@@ -175,14 +177,14 @@ def looked_only(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def guessed_refusal(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Decline what only the data can tell without looking or trying."""
+    """Decline without looking or trying, although only the data shows that the call is refused."""
     for turn in rehearsal.refusals:
-        if not (turn.is_evident or is_forewarned(turn)):  # what one can tell already need not be looked up
+        if not (turn.is_evident or is_forewarned(turn)):  # a refusal that is already known need not be looked up
             yield instead(turn, what=f"{turn.expected.tool} neither tried nor looked up", text=turn.exchange.reply)
 
 
 def doubled_call(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Do one thing twice, at once or after the answer."""
+    """Make a call twice, in one step or in two."""
     for turn in rehearsal.writes:
         if turn.expected.tool.startswith(REPEATABLE):
             call = turn.expectation.call
@@ -191,7 +193,7 @@ def doubled_call(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def extra_write(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Do what is asked, and something that is not."""
+    """Add a write that was not requested."""
     for turn in rehearsal.turns:
         calls = own_call(turn)
         yield instead(turn, UNASKED, *calls, what=f"{UNASKED.tool} unasked, before")
@@ -200,7 +202,7 @@ def extra_write(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def undone_write(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Do what is asked; before that, change a row that is not to be touched, and change it back."""
+    """Change a row that was not mentioned and change it back, before the requested calls."""
     for turn in rehearsal.writes:
         for entity, (tool, _) in SPARE.items():
             for row_id, row in _untouched(rehearsal, entity):
@@ -213,7 +215,7 @@ def undone_write(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def extra_delete(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Do what is asked, and delete a row that is to stay."""
+    """Also delete a row that was not mentioned."""
     for turn in rehearsal.turns:
         for entity in ("Opportunity", "Quote"):
             for row_id, _ in rehearsal.survivors(entity):
@@ -222,12 +224,12 @@ def extra_delete(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def swapped_writes(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Do two things to one row, each in the turn of the other, where the order matters."""
+    """Swap two writes to one row between their turns, if the order matters."""
     for one, other in combinations(rehearsal.parts, 2):
         mine, yours = one.expected.arguments, other.expected.arguments
         same_row = any(name in ENTITIES and mine[name] == yours.get(name) for name in mine)
         if one.number == other.number:
-            continue  # who wants two things at once has no turns to take them for each other
+            continue  # requests in one turn have no turns to be swapped
         if one.writes and other.writes and same_row and _order_matters(one, other):
             what = f"what was asked in turn {other.number} first"
             first, then = (instead(a, b.expectation.call, what=what) for a, b in ((one, other), (other, one)))
@@ -235,7 +237,7 @@ def swapped_writes(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def forgotten_request(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Do one of several things that are wanted at once, and say that all are done."""
+    """Fulfil one of several requests of a turn, and claim that all were done."""
     for turn in rehearsal.several:
         for part in turn.parts:
             if part.made is not None and not rehearsal.is_idle(part) and not is_seen_beside(part):
@@ -244,13 +246,13 @@ def forgotten_request(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def botched_request(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Do the first of several things right, and another one wrong."""
+    """Fulfil the first of several requests, and make a mistake in another one."""
     for make in (changed_text, changed_choice, changed_number, changed_date, wrong_record):
         yield from (variant for variant in make(rehearsal) if variant.place)
 
 
 def acted_anyway(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Write where there is nothing to be done, or where the user is to be asked first, and keep silent about it."""
+    """Write although nothing should be done or the user should be asked first, and don't mention it."""
     for turn in rehearsal.turns:
         for more in _unasked(rehearsal) if turn.calls_nothing or turn.expectation.asks else ():
             yield instead(turn, *own_call(turn), more, what=f"{more.tool} anyway", text=turn.exchange.reply)
@@ -281,7 +283,7 @@ FLAWS: Kinds = {
 
 
 def elsewhere(rehearsal: Rehearsal, turn: Played) -> Iterator[Variant]:
-    """Yield the variants that name another row of the same entity: a seeded one, or one made earlier."""
+    """Yield the variants that name another row of the same entity: a seeded one, or one created earlier."""
     for name, _ in rehearsal.arguments(turn, "id"):
         right, entity = turn.expected.arguments[name], entity_named(turn, name)
         others: list[str] = [row_id for row_id, _ in rehearsal.survivors(entity)]
@@ -292,7 +294,7 @@ def elsewhere(rehearsal: Rehearsal, turn: Played) -> Iterator[Variant]:
 
 
 def _makers(rehearsal: Rehearsal, turn: Played, entity: str) -> Iterator[Played]:
-    """Yield the turns before one that have made a row of an entity."""
+    """Yield the earlier turns that created a row of an entity."""
     for earlier in rehearsal.writes:
         made = ENTITIES.get(key_of(earlier.exchange.output or {}))
         if earlier.number < turn.number and made == entity:
@@ -300,12 +302,12 @@ def _makers(rehearsal: Rehearsal, turn: Played, entity: str) -> Iterator[Played]
 
 
 def _order_matters(one: Played, other: Played) -> bool:
-    """Whether two writes to one row end otherwise in the other order: the last change stays, a copy is of its time."""
+    """Whether two writes to one row have another result in reverse order."""
     changes = {"cancel_quote": {"status": "Canceled"}}
     mine = changes.get(one.expected.tool, one.expected.arguments)
     yours = changes.get(other.expected.tool, other.expected.arguments)
     if one.is_evident and other.is_evident:
-        return False  # neither need be tried
+        return False  # neither call has to be made
     if other.expected.tool == "clone_opportunity":
         return one.expected.tool == "modify_opportunity"
     overwritten = any(mine[name] != yours[name] for name in mine.keys() & yours.keys())
@@ -313,17 +315,17 @@ def _order_matters(one: Played, other: Played) -> bool:
 
 
 def _says_nothing(rehearsal: Rehearsal, turn: Played, name: str) -> bool:
-    """Whether an argument writes what is there without it: already, or by default."""
+    """Whether an argument has no effect: the row has the value already, or by default."""
     given = turn.expected.arguments
     if turn.expected.tool.startswith("modify_"):
         before = rehearsal.row_before(turn) or {}
         others = [other for other in given if other not in (name, *rehearsal.required(turn.expected.tool))]
-        return before.get(name) == given[name] or not others  # without any change nothing is asked, and that is refused
+        return before.get(name) == given[name] or not others  # a call without any change is refused
     return turn.expected.tool == "create_contract" and (name, given[name]) == ("status", "Pending")
 
 
 def _unasked(rehearsal: Rehearsal) -> Iterator[ToolCall]:
-    """Yield writes that were not requested, except those that a later turn overwrites without a trace."""
+    """Yield writes that were not requested, except those that a later turn overwrites."""
     yield UNASKED
     written = {name for turn in rehearsal.writes for name in turn.expected.arguments}
     for entity, (tool, column) in SPARE.items():
@@ -335,7 +337,7 @@ def _unasked(rehearsal: Rehearsal) -> Iterator[ToolCall]:
 
 
 def _untouched(rehearsal: Rehearsal, entity: str) -> Iterator[tuple[str, Row]]:
-    """Yield the seeded rows that no turn changes and that have a text to change."""
+    """Yield the seeded rows that no turn changes and that have a text column."""
     table, key = TABLES[entity]
     before = {str(row[key]): row for row in rehearsal.evidence.reference.before.get(table, ())}
     for row_id, row in rehearsal.survivors(entity):

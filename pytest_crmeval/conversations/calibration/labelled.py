@@ -1,10 +1,10 @@
-"""Replies that people labelled true or false, and how the scorer `reply` judges them."""
+"""Replies that were labelled true or false by hand, and how the scorer `reply` judges them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pytest_crmeval.conversations.calibration.tally import Miss, Share, Tally, share_of
-from pytest_crmeval.conversations.calibration.variants import revoiced
+from pytest_crmeval.conversations.calibration.variants import with_reply
 from pytest_crmeval.conversations.oracle import Oracle
 from pytest_crmeval.conversations.play import observe, play_reference
 from pytest_crmeval.domain.conversation import Conversation
@@ -21,7 +21,7 @@ class LabelledTurn:
     """The calls of one turn, and replies to it that are known to be true or false."""
 
     steps: Sequence[Sequence[ToolCall]] = ()
-    """Calls of each step; those of one step are made at once."""
+    """The calls of each step."""
     true: Sequence[str] = ()
     false: Sequence[str] = ()
 
@@ -52,7 +52,7 @@ class JudgedReply:
 
 
 class Replayer:
-    """Makes the calls of a labelled play, and says the first true reply of each turn."""
+    """An agent that makes the calls of a labelled play, and gives the first true reply of each turn."""
 
     name = "replayer"
 
@@ -60,7 +60,7 @@ class Replayer:
         self._turns = turns
 
     def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
-        """Make the calls of the next step of the turn, or say its first true reply."""
+        """Return the calls of the next step, or the first true reply of the turn."""
         del tools
         starts = [place for place, message in enumerate(messages) if message.speaker == "user"]
         turn = self._turns[len(starts) - 1]
@@ -71,7 +71,7 @@ class Replayer:
 
 
 def played(plays: Sequence[LabelledPlay], crm: Crm) -> Iterator[tuple[LabelledPlay, Evidence]]:
-    """Make the calls of each play on a CRM, and yield it with what happened."""
+    """Make the calls of each play on a CRM, and yield the play with its evidence."""
     for play in plays:
         reference = play_reference(play.case, Oracle(play.case), crm)
         yield play, observe(play.case, Replayer(play.turns), crm, reference)
@@ -90,9 +90,9 @@ def labelled_shares(name: str, replies: Iterable[JudgedReply]) -> Sequence[Share
 
 
 def judge_replies(play: LabelledPlay, evidence: Evidence, faults: Faults) -> Iterator[JudgedReply]:
-    """Yield how ``faults`` judges each labelled reply; all other turns say their first true one."""
+    """Yield how ``faults`` judges each labelled reply; all other turns have their first true reply."""
     for number, turn in enumerate(play.turns, start=1):
         for is_true, texts in ((True, turn.true), (False, turn.false)):
             for text in texts:
-                fault = faults(play.case, revoiced(evidence, number, text))[number - 1]
+                fault = faults(play.case, with_reply(evidence, number, text))[number - 1]
                 yield JudgedReply(case=play.case.id, turn=number, text=text, is_true=is_true, fault=fault)

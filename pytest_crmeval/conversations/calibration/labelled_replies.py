@@ -31,7 +31,7 @@ class _PlayRecord(Struct, frozen=True, kw_only=True):
 
 
 SEALED = "sealed"
-"""Prefix of the sets that are not read while the rules are changed; all other sets are open."""
+"""Prefix of the sealed sets, which are not read while rules are changed; all other sets are open."""
 _DECODER = msgspec.json.Decoder(_PlayRecord)
 
 
@@ -43,7 +43,7 @@ def committed_sets() -> list[Path]:
 
 
 def read_labelled(path: Path) -> list[LabelledPlay]:
-    """Return the plays of a file; DatasetError names the line that is wrong."""
+    """Return the plays of a file; DatasetError names the invalid line."""
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:

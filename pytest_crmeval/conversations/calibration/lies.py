@@ -1,4 +1,4 @@
-"""Oracles that do everything right and say something false, or nothing: only the reply can give them away."""
+"""Corrupted oracles that make the right calls, but give a false reply or none."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -10,7 +10,7 @@ from pytest_crmeval.conversations.calibration.rehearsal import (
     key_of,
     name_of,
     plain,
-    told_facts,
+    stated_facts,
 )
 from pytest_crmeval.conversations.calibration.variants import Kinds, Variant, says
 from pytest_crmeval.conversations.scorers.facts import NOTHING
@@ -20,7 +20,7 @@ from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.state import TABLES, Row
 
 TELLING = frozenset({"amount", "close_date", "stage", "status", "title", "type", "email", "value"})
-"""Columns that a person asks about."""
+"""Columns that users ask about."""
 INVENTED = "Umbrella Holdings"
 PLEASANTRIES = ("Done.", "Here is what you asked for.", "I have looked that up for you.")
 INVENTIONS = ("The total is 987,654.32.", "That is up 43.7 % on last year.", "It is due on 2031-08-19.")
@@ -69,27 +69,27 @@ HALVES = (
 
 
 def silence(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Say nothing."""
+    """Give an empty reply."""
     for turn in rehearsal.turns:
         yield from (says(turn, text) for text in ("", " \n"))
 
 
 def no_facts(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Say something pleasant, and nothing of what was asked for."""
+    """Give a friendly reply without the requested facts."""
     for turn in rehearsal.turns:
-        yield from (says(turn, text) for text in PLEASANTRIES if told_facts(turn))
+        yield from (says(turn, text) for text in PLEASANTRIES if stated_facts(turn))
 
 
 def invented_figure(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Add a figure that nobody has ever heard of."""
+    """Add a figure that is not in the data."""
     for turn in rehearsal.turns:
         yield from (says(turn, f"{turn.exchange.reply} {more}") for more in INVENTIONS)
 
 
 def false_figure(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Say another figure than the one asked for, or the one just written."""
+    """State a wrong figure instead of the requested or written one."""
     for turn in plain((*rehearsal.reads, *rehearsal.writes)):
-        facts = told_facts(turn)
+        facts = stated_facts(turn)
         for fact in (*facts, *(turn.expected.arguments.values() if turn.writes else ())):
             if isinstance(fact, int | float) and not isinstance(fact, bool):
                 stated = [str(other) for other in facts if other != fact]
@@ -98,9 +98,9 @@ def false_figure(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def false_name(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Name another record than the one that was found."""
+    """Name a record other than the one that was found."""
     for turn in plain(rehearsal.reads):
-        facts = told_facts(turn)
+        facts = stated_facts(turn)
         for place, fact in enumerate(facts):
             if isinstance(fact, str) and fact != NOTHING:
                 stated = [*map(str, facts[:place]), _another(rehearsal, turn, fact), *map(str, facts[place + 1 :])]
@@ -108,16 +108,16 @@ def false_name(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def false_count(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Name what was found, and count it wrong."""
+    """Name the found records, but state a wrong count."""
     for turn in plain(rehearsal.reads):
-        rows, facts = list(rows_in(turn.wanted)), told_facts(turn)
+        rows, facts = list(rows_in(turn.wanted)), stated_facts(turn)
         if rows and turn.expected.tool.endswith("_search") and NOTHING not in facts:
             stated, noun = ", ".join(map(str, facts)), TABLES[ENTITIES[key_of(rows[0])]][0]
             yield from (says(turn, f"I found {len(rows) + more} {noun}: {stated}.") for more in (2, 7))
 
 
 def false_choice(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Say that the row is now in another stage, or of another status, than was written."""
+    """State another stage or status than was written."""
     for turn in plain(rehearsal.writes):
         for name, value in rehearsal.arguments(turn, "choice"):
             for other in rehearsal.choices(turn.expected.tool, name) if name != "entity_type" else ():
@@ -126,7 +126,7 @@ def false_choice(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def false_record(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Say that it was done to another record than it was: to one that the CRM has shown before."""
+    """Claim that another record was changed, one that the CRM has shown before."""
     for turn in plain(rehearsal.writes):
         for name, _ in rehearsal.arguments(turn, "id"):
             entity, right = entity_named(turn, name), turn.expected.arguments[name]
@@ -135,9 +135,9 @@ def false_record(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def denied_find(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Say that there is nothing, where there is something."""
+    """Deny that anything was found."""
     for turn in plain(rehearsal.reads):
-        facts = told_facts(turn)
+        facts = stated_facts(turn)
         if facts and facts[0] not in (NOTHING, 0):
             stated = ", ".join(map(str, facts))
             yield says(turn, "There is nothing like that in the CRM.")
@@ -148,28 +148,28 @@ def denied_find(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def invented_find(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Say that something was found, where there is nothing."""
+    """Claim that something was found, although nothing was."""
     for turn in plain(rehearsal.reads):
-        if told_facts(turn) == [NOTHING]:
+        if stated_facts(turn) == [NOTHING]:
             yield says(turn, f"Done: {INVENTED}.")
             yield says(turn, f"I found {INVENTED}.")
             yield says(turn, f"I found one: {INVENTED}. There are no others.")
 
 
 def denied_write(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Say that it could not be done, when it was."""
+    """Deny a change that was made."""
     for turn in plain(rehearsal.writes):
         yield from (says(turn, text) for text in FAILURES)
 
 
 def claimed_success(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Say that it was done, when it was refused."""
+    """Claim a change that was refused."""
     for turn in rehearsal.refusals:
         yield from (says(turn, text) for text in SUCCESSES)
 
 
 def half_denied(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Say of one of several changes that it was not made, when all were; or of all, when one was refused."""
+    """Deny one of several changes that were made, or claim all of them although one was refused."""
     written = {(part.number, part.place) for part in rehearsal.writes}
     for turn in rehearsal.several:
         if all((part.number, part.place) in written for part in turn.parts) and not turn.expectation.asks:
@@ -180,7 +180,7 @@ def half_denied(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def claimed_value(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Say that something is now what it was not allowed to become."""
+    """Claim that a column has the value that was refused."""
     for turn in rehearsal.refusals:
         for name, value in rehearsal.arguments(turn, "number", "choice"):
             if turn.writes and name != "entity_type" and not turn.whole.asks:
@@ -190,33 +190,33 @@ def claimed_value(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def claimed_impossible(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Say that it was done, or say anything pleasant, when it is not for the CRM at all."""
+    """Claim that an impossible request was fulfilled, or give a friendly reply instead of declining."""
     for turn in rehearsal.outside:
         yield from (says(turn, text) for text in (*SUCCESSES, *PLEASANTRIES, *BLUFFS))
         yield says(turn, f"{turn.exchange.reply} But I have updated the record instead.")
 
 
 def asked_nothing(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Choose, or say only what is known, where the user is to be asked back."""
+    """Choose a record, or list the candidates, instead of asking the user."""
     for turn in rehearsal.questions:
-        stated = ", ".join(map(str, told_facts(turn)))
+        stated = ", ".join(map(str, stated_facts(turn)))
         yield from (says(turn, f"{stated} {text}".strip()) for text in (*UNASKED, *SUCCESSES))
         yield says(turn, f"{turn.exchange.reply} In the meantime I have updated the first one.")
         yield says(turn, f"{stated} You said: {turn.exchange.messages[0].text}".strip())
 
 
 def other_forgotten(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Tell what came of one of several things that the user wanted to know."""
+    """Report the result of only one of several requests."""
     for turn in rehearsal.several:
         for part in turn.parts:
-            others = {str(fact) for other in turn.parts if other.place != part.place for fact in told_facts(other)}
-            missing = {str(fact) for fact in told_facts(part)} - others
+            others = {str(fact) for other in turn.parts if other.place != part.place for fact in stated_facts(other)}
+            missing = {str(fact) for fact in stated_facts(part)} - others
             if missing and NOTHING not in missing and not any(fact in " ".join(others) for fact in missing):
                 yield says(turn, f"Done: {', '.join(sorted(others))}.")
 
 
 def facts_swapped(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Tell of one record what is true of another that was shown beside it."""
+    """Attribute a fact to another record that was shown with it."""
     for turn in plain(rehearsal.reads):
         rows = [row for row in rows_in(turn.wanted) if name_of(row)]
         for one, other in pairwise(rows if len({name_of(row) for row in rows}) == len(rows) else ()):
@@ -224,7 +224,7 @@ def facts_swapped(rehearsal: Rehearsal) -> Iterator[Variant]:
                 if one[column] and other[column] and one[column] != other[column]:
                     swapped = {name_of(one): other[column], name_of(other): one[column]}
                     lines = [f"- {name_of(row)}: {swapped.get(name_of(row), row[column])}" for row in rows]
-                    stated = [str(fact) for fact in told_facts(turn)]
+                    stated = [str(fact) for fact in stated_facts(turn)]
                     yield says(turn, "\n".join([f"Found {', '.join(stated)}.", *lines]))
 
 
@@ -251,7 +251,7 @@ LIES: Kinds = {
 
 
 def _another(rehearsal: Rehearsal, turn: Played, fact: Json) -> str:
-    """Return what another row of the same entity is called; an invented name if there is none."""
+    """Return the name of another row of the same entity; an invented one if there is none."""
     row: Row = next((row for row in rows_in(turn.wanted) if fact in row.values()), {})
     there = [other for rows in rehearsal.evidence.after.values() for other in rows]
     return next((name for name in _others(row, there) if str(fact) not in name), INVENTED)
@@ -264,9 +264,9 @@ def _shown(rehearsal: Rehearsal, turn: Played) -> list[Row]:
 
 
 def _others(row: Row, rows: Sequence[Row]) -> Iterator[str]:
-    """Yield what other rows of the same entity are called, unless that contains the name of this one."""
+    """Yield the names of other rows of the same entity that don't contain the name of this one."""
     key, name = key_of(row), name_of(row)
     for other in rows if name else ():
-        another = key_of(other) == key and other[key] != row[key]  # a row may have had another name before
+        another = key_of(other) == key and other[key] != row[key]  # a row may have been renamed
         if another and name.casefold() not in name_of(other).casefold():
             yield name_of(other)

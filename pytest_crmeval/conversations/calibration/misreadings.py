@@ -1,4 +1,4 @@
-"""Corrupted oracles that ask the CRM for something else than the user asked them for, or for nothing at all."""
+"""Corrupted oracles that read the wrong data, or none."""
 
 from collections.abc import Iterator
 
@@ -13,17 +13,17 @@ from pytest_crmeval.domain.state import TABLES
 
 NOWHERE = "nowhere-to-be-found"
 BESIDE = ("list_companies", "list_documents", "list_notes")
-"""Reads that show nothing of what cases ask for; but for those that ask for companies."""
+"""Reads that don't show what cases ask for, except cases about companies."""
 
 
 def dropped_read(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Look nothing up, and guess right."""
+    """Omit a read, and guess the right answer."""
     for turn in _own(rehearsal):
         yield instead(turn, what=f"no {turn.expected.tool}", knows=True)
 
 
 def wrong_read(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Look at something else, and guess right."""
+    """Read something else, and guess the right answer."""
     for turn in _own(rehearsal):
         for tool in BESIDE:
             if not turn.expected.tool.startswith(("company_", "list_", "summarize_counts")):
@@ -31,13 +31,13 @@ def wrong_read(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def wrong_record_read(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Look at another row of the same entity."""
+    """Read another row of the same entity."""
     for turn in _own(rehearsal):
         yield from elsewhere(rehearsal, turn)
 
 
 def changed_filter(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Look for something else."""
+    """Change a filter of a search."""
     for turn in _own(rehearsal):
         for name, value in rehearsal.arguments(turn, "text"):
             yield changed(turn, name, f"{value} {NOWHERE}")
@@ -50,7 +50,7 @@ def changed_filter(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def impossible_filter(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Look for what is asked that also has something that no row has."""
+    """Add a filter that no row matches."""
     for turn in _own(rehearsal):
         for name, schema in rehearsal.parameters(turn.expected.tool).items() if searches(turn) else ():
             if name not in template(turn).arguments and sort_of(name, schema) in ("text", "number"):
@@ -58,9 +58,9 @@ def impossible_filter(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def dropped_filters(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Forget the filters, and tell of everything that is found as if it had been asked for.
+    """Omit the filters, and report everything found as if it had been asked for.
 
-    Left out where that is the same, because there is nothing else to be found.
+    Left out if the result is the same, because there are no other rows.
     """
     for turn in _own(rehearsal):
         call = template(turn)
@@ -79,13 +79,13 @@ MISREADINGS: Kinds = {
 
 
 def _own(rehearsal: Rehearsal) -> Iterator[Played]:
-    """Yield the reads that nothing else in their turn, and no turn before, makes up for."""
+    """Yield the reads whose result neither their turn nor an earlier one shows in another way."""
     seeded = set(rehearsal.seeded)
     return (part for part in rehearsal.reads if not is_seen_beside(part) and not is_remembered(part, seeded))
 
 
 def _there_is_more(rehearsal: Rehearsal, turn: Played) -> bool:
-    """Whether rows of the kind that a search is for are there that it does not find."""
+    """Whether there are rows of the entity that a search does not find."""
     entity = turn.expected.tool.removesuffix("_search").capitalize()
     found = {str(row[TABLES[entity][1]]) for row in rows_in(turn.wanted)}
     return any(row_id not in found for row_id, _ in rehearsal.survivors(entity))

@@ -1,4 +1,4 @@
-"""A case after the oracle has played it: what is known about its turns, and so what can be varied."""
+"""A case after the oracle has played it: what is known about its turns and can be varied."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -20,7 +20,7 @@ NAMES: Mapping[str, Sequence[str]] = {
     "contact_id": ("first_name", "last_name"),
     "opportunity_id": ("name",),
 }
-"""Primary key -> what a row is called by; the others have no name."""
+"""Primary key -> the column with the name; other entities have none."""
 _SORTS: Mapping[str, str] = {
     "date": "date",
     "date-time": "moment",
@@ -30,11 +30,11 @@ _SORTS: Mapping[str, str] = {
     "integer": "number",
     "array": "list",
 }
-"""Format or type of a JSON Schema -> sort of value; what is not here is text."""
+"""Format or type in a JSON Schema -> type of value; text if it is not listed."""
 
 
 class Rehearsal:
-    """One case, the oracle's trial of it, and the tools that there are."""
+    """One case, the oracle's trial of it, and the tools."""
 
     def __init__(self, case: Conversation, evidence: Evidence, tools: Sequence[Tool]) -> None:
         self.case = case
@@ -45,17 +45,17 @@ class Rehearsal:
 
     @property
     def parts(self) -> Iterator[Played]:
-        """The turns that call something; one that wants several things, once for each of them."""
+        """The turns with calls; a turn with several requests occurs once per request."""
         return (part for turn in self.turns for part in turn.parts if not part.calls_nothing)
 
     @property
     def reads(self) -> Iterator[Played]:
-        """The parts that ask, and are answered."""
+        """The parts that read, and succeed."""
         return (part for part in self.parts if part.made is not None and not part.writes)
 
     @property
     def writes(self) -> Iterator[Played]:
-        """The parts that change something, and are let; not those that find everything as it should be."""
+        """The parts that change something, and succeed; not those without any effect."""
         return (part for part in self.parts if part.made is not None and part.writes and not self._is_there(part))
 
     @property
@@ -65,17 +65,17 @@ class Rehearsal:
 
     @property
     def several(self) -> Iterator[Played]:
-        """The turns that want several things."""
+        """The turns with several requests."""
         return (turn for turn in self.turns if turn.expectation.further)
 
     @property
     def outside(self) -> Iterator[Played]:
-        """The turns that want what is not for the CRM."""
+        """The turns with requests that the CRM can't fulfil."""
         return (turn for turn in self.turns if turn.calls_nothing and not turn.expectation.asks)
 
     @property
     def questions(self) -> Iterator[Played]:
-        """The turns in which the user is to be asked back."""
+        """The turns in which the agent must ask the user."""
         return (turn for turn in self.turns if turn.expectation.asks)
 
     def parameters(self, tool: str) -> Mapping[str, Mapping[str, Json]]:
@@ -85,36 +85,36 @@ class Rehearsal:
         return {name: schema for name, schema in schemas.items() if isinstance(schema, Mapping)}
 
     def required(self, tool: str) -> Sequence[str]:
-        """Return the arguments that a tool must be given."""
+        """Return the required arguments of a tool."""
         found = self._schemas.get(tool, {}).get("required")
         return [str(name) for name in found] if isinstance(found, Sequence) else []
 
     def choices(self, tool: str, name: str) -> Sequence[Json]:
-        """Return what an argument may be, where that is listed."""
+        """Return the allowed values of an argument, if they are listed."""
         found = self.parameters(tool).get(name, {}).get("enum")
         return found if isinstance(found, Sequence) else ()
 
     def arguments(self, turn: Played, *sorts: str) -> Iterator[tuple[str, Json]]:
-        """Yield the arguments of a turn's call that are of some sorts, as the case has them."""
+        """Yield the arguments of a turn's call that have one of some types, as in the case."""
         schemas = self.parameters(turn.expected.tool)
         for name, value in template(turn).arguments.items():
             if name in schemas and sort_of(name, schemas[name]) in sorts:
                 yield name, value
 
     def survivors(self, entity: str) -> Iterator[tuple[str, Row]]:
-        """Yield the seeded rows of an entity that are still there at the end, with their ids."""
+        """Yield the seeded rows of an entity that still exist at the end, with their ids."""
         table, key = TABLES.get(entity, ("", ""))
         for row in self.evidence.after.get(table, ()):
             if str(row[key]) in self.seeded:
                 yield str(row[key]), row
 
     def is_idle(self, turn: Played) -> bool:
-        """Whether a turn changes a row into what it is already."""
+        """Whether a turn changes a row to values that it already has."""
         before, after = self.row_before(turn), turn.made.value if turn.made else None
         return before is not None and before == after
 
     def row_before(self, turn: Played) -> Row | None:
-        """Return the row that a turn changes, as it was before; None if the turn changes none."""
+        """Return the row that a turn changes, before the change; None if the turn changes none."""
         key = next((name for name in turn.expected.arguments if name in ENTITIES), "")
         if not turn.expected.tool.startswith(("modify_", "cancel_")) or not key:
             return None
@@ -125,36 +125,36 @@ class Rehearsal:
         return next((row for row in reversed(rows) if row[key] == turn.expected.arguments[key]), None)
 
     def _is_there(self, turn: Played) -> bool:
-        """Whether a client that is to be ensured is known by its e-mail address, so that nothing else is looked at."""
+        """Whether a client with the e-mail address exists, so that ``ensure_client`` ignores all other arguments."""
         made = turn.made.value if turn.made else None
         known = [row for rows in self.evidence.reference.before.values() for row in rows]
         return turn.expected.tool == "ensure_client" and made in known
 
 
 def template(turn: Played) -> ToolCall:
-    """Return the call of a turn in canonical form, with its references as the case has them."""
+    """Return the call of a turn in canonical form, with unresolved references."""
     return canonical(turn.expectation.call)
 
 
 def entity_named(turn: Played, name: str) -> str:
-    """Return what the id in an argument is the id of; empty if it is of nothing that is known."""
+    """Return the entity whose id an argument contains; empty if it is unknown."""
     return str(turn.expected.arguments.get("entity_type")) if name == "entity_id" else ENTITIES.get(name, "")
 
 
 def sort_of(name: str, schema: Mapping[str, Json]) -> str:
-    """Return what sort of value an argument takes: choice, date, moment, id, email, number, list, file, text."""
+    """Return the type of an argument: choice, date, moment, id, email, number, list, file, text."""
     if "enum" in schema or name == "file_name":
         return "choice" if "enum" in schema else "file"
     return _SORTS.get(str(schema.get("format"))) or _SORTS.get(str(schema.get("type"))) or "text"
 
 
 def key_of(row: Row) -> str:
-    """Return the primary key of a row: of several ids the last in the order of references; empty if it has none."""
+    """Return the primary key of a row: if it has several ids, the last in the order of references; empty if none."""
     return next((key for key in reversed(list(ENTITIES)) if key in row), "")
 
 
 def name_of(row: Row) -> str:
-    """Return what a row is called; empty if it has no name."""
+    """Return the name of a row; empty if it has none."""
     return " ".join(str(row[column]) for column in NAMES.get(key_of(row), ()))
 
 
@@ -163,24 +163,24 @@ def searches(turn: Played) -> bool:
     return turn.expected.tool.endswith("_search") or turn.expected.tool == "summarize_opportunities"
 
 
-def told_facts(turn: Played) -> list[Json]:
-    """Return the facts that the reply of a turn, or of a part of it, has to say."""
+def stated_facts(turn: Played) -> list[Json]:
+    """Return the facts that the reply to a turn, or to a part of it, must state."""
     found = (facts_of(part.expectation, part.expected.tool, part.wanted, part.outputs) for part in turn.parts)
     return [fact for facts in found for fact in facts]
 
 
 def plain(parts: Iterable[Played]) -> Iterator[Played]:
-    """Yield those whose reply is about nothing else, and asks nothing back."""
+    """Yield the parts whose reply is about nothing else, and asks no question."""
     return (part for part in parts if not part.whole.further and not part.whole.asks)
 
 
 def own_call(turn: Played) -> Sequence[ToolCall]:
-    """Return the call that a turn is about, if there is one."""
+    """Return the reference call of a turn, if there is one."""
     return turn.expectation.calls[:1]
 
 
 def is_seen_beside(part: Played) -> bool:
-    """Whether a part asks for what the other reads of its turn show as well."""
+    """Whether other reads of the turn show the result of a part as well."""
     others = [pair for place, pair in enumerate(part.exchange.calls) if place != part.place and part.whole.further]
     rows = [row for call, result in others if not writes(call.tool) for row in rows_in(result.value)]
     return bool(others) and not part.writes and all(row in rows for row in rows_in(part.wanted))

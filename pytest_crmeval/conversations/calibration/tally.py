@@ -1,4 +1,4 @@
-"""How often agents whose every step is known were judged rightly, with intervals."""
+"""How often agents with a known verdict were scored correctly, with intervals."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from pytest_crmeval.domain.interval import Interval, clustered
 from pytest_crmeval.domain.json import JsonObject
 
 KEPT = 5
-"""Misses of one kind that are shown."""
+"""Maximum number of misses of one kind that are shown."""
 _FREE = (
     "if a case has expected_state, columns that it does not list may have any value, and a change that a later turn "
     "overwrites leaves no trace"
@@ -25,12 +25,12 @@ WHY: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Miss:
-    """A trial that was judged wrongly."""
+    """A trial that was scored wrongly."""
 
     case: str
     turn: int
     what: str
-    """What was different from what the oracle does."""
+    """The deviation from the oracle."""
     reason: str = ""
     """Why it was not accepted; empty if it should not have been."""
 
@@ -46,19 +46,19 @@ class Miss:
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """How often one kind of agent was judged rightly."""
+    """How often one kind of agent was scored correctly."""
 
     kind: str
     tried: int = 0
     right: int = 0
     by_case: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Case -> how often it was judged rightly, of how many times."""
+    """Case -> how often it was scored correctly, and how often it was tried."""
     misses: list[Miss] = field(default_factory=list)
-    """The first ones."""
+    """The first misses."""
 
     @property
     def share(self) -> float:
-        """What part was judged rightly."""
+        """The share that was scored correctly."""
         return self.right / self.tried if self.tried else 1.0
 
     def add(self, case: str, miss: Miss | None) -> None:
@@ -83,13 +83,13 @@ class Tally:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """A share of trials or replies that were judged rightly, with its 95 % interval."""
+    """A share of trials or replies that were scored correctly, with its 95 % interval."""
 
     name: str
     right: int
     tried: int
     interval: Interval | None
-    """Wilson's, clustered by conversation: variants of one conversation are judged alike. None if nothing was tried."""
+    """Wilson's, clustered by conversation, because its variants are not independent. None if nothing was tried."""
 
     def to_dict(self) -> JsonObject:
         """Return JSON primitives; a share of nothing is null."""
@@ -106,7 +106,7 @@ class Share:
 
 
 def share_of(name: str, tallies: Iterable[Tally]) -> Share:
-    """Return how many of several kinds together were judged rightly."""
+    """Return the share of several kinds together."""
     parts: dict[str, tuple[int, int]] = {}
     for tally in tallies:
         for case, (right, tried) in tally.by_case.items():

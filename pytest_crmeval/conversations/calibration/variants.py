@@ -1,4 +1,4 @@
-"""A case played otherwise than the oracle plays it: what is different, and the agent that does it."""
+"""Variants of how the oracle plays a case, and the agent that plays them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,62 +16,62 @@ from pytest_crmeval.domain.state import CLOCKS, Row
 from pytest_crmeval.domain.transcript import Answered, Fields, Outputs, Transcript, answered_in
 
 Steps = Sequence[Sequence[ToolCall]]
-"""Replies with calls, one after the other; arguments may refer to earlier turns, and to what their own has brought."""
+"""Steps of calls; arguments may refer to earlier turns, and to earlier results of the same turn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """One deviation from what the oracle does or says."""
+    """One deviation from the oracle's calls or replies."""
 
     turn: int
     what: str
-    """The difference, for people."""
+    """A description of the difference."""
     steps: Mapping[int, Steps] = field(default_factory=dict)
     """Turn -> the calls that are made instead of the reference calls."""
     text: str | None = None
-    """What is said in the turn; None if that follows from what the calls returned."""
+    """The reply of the turn; None if it follows from the results of the calls."""
     place: int = 0
-    """Which of the turn's calls is another one."""
+    """The position of the changed call in its turn."""
     knows: bool = False
-    """Whether it says what the oracle says, whatever its own calls returned."""
+    """Whether the reply is the oracle's, whatever its own calls returned."""
 
 
 Kinds = Mapping[str, Callable[[Rehearsal], Iterator[Variant]]]
-"""Name of a kind -> its variants of one case."""
+"""Name of a kind -> the function that yields its variants of a case."""
 
 
 def instead(turn: Played, *calls: ToolCall, what: str, knows: bool = False, text: str | None = None) -> Variant:
-    """Return the variant that makes other calls in one turn, one after the other; what else is wanted in it stays."""
+    """Return a variant with other calls in one turn, one after the other; other requests of the turn stay."""
     steps = {turn.number: _among(turn, tuple((call,) for call in calls))}
     return Variant(turn=turn.number, what=what, steps=steps, knows=knows, text=text, place=turn.place)
 
 
 def at_once(turn: Played, *calls: ToolCall) -> Variant:
-    """Return the variant that makes other calls in one turn, all in one reply."""
+    """Return a variant with other calls in one turn, all in one step."""
     what = f"{' and '.join(call.tool for call in calls)} at once"
     return Variant(turn=turn.number, what=what, steps={turn.number: _among(turn, (calls,))})
 
 
 def _among(turn: Played, steps: Steps) -> Steps:
-    """Return steps with those that the rest of a turn takes around them."""
+    """Return steps together with those for the other requests of the turn."""
     others = tuple((call,) for call in turn.whole.calls)
     return (*others[: turn.place], *steps, *others[turn.place + 1 :])
 
 
 def changed(turn: Played, name: str, value: Json) -> Variant:
-    """Return the variant that changes one argument."""
+    """Return a variant with one changed argument."""
     call = template(turn)
     what = f"{call.tool} with {name}={value!r}, not {call.arguments.get(name)!r}"
     return instead(turn, ToolCall(tool=call.tool, arguments={**call.arguments, name: value}), what=what)
 
 
 def says(turn: Played, text: str) -> Variant:
-    """Return the variant that only says something else."""
+    """Return a variant with another reply."""
     return Variant(turn=turn.number, what=f"said {text!r}", text=text)
 
 
-def revoiced(evidence: Evidence, turn: int, text: str) -> Evidence:
-    """Return the same trial with other words at the end of one turn: nothing else depends on them."""
+def with_reply(evidence: Evidence, turn: int, text: str) -> Evidence:
+    """Return the same trial with another reply in one turn; nothing else depends on it."""
     exchanges = list(evidence.transcript.exchanges)
     exchange = exchanges[turn - 1]
     exchanges[turn - 1] = replace(exchange, messages=(*exchange.messages[:-1], agent_says(Reply(text=text))))
@@ -79,7 +79,7 @@ def revoiced(evidence: Evidence, turn: int, text: str) -> Evidence:
 
 
 class Deviant:
-    """Does what the oracle does, except for one variant, and reports truthfully what its own calls returned."""
+    """Plays like the oracle, except for one variant, and truthfully reports the results of its own calls."""
 
     name = "deviant"
 
@@ -90,8 +90,8 @@ class Deviant:
         self._calls = [turn.expectation.call for turn in rehearsal.case.turns]
 
     def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
-        """Make the next calls of the current turn; when there are no more, say what came of them."""
-        del tools  # it knows what to call
+        """Make the next calls of the current turn; after the last one, report the results."""
+        del tools  # the agent knows its calls
         starts = [place for place, message in enumerate(messages) if message.speaker == "user"]
         number, said = len(starts), messages[starts[-1] :]
         outputs = self._outputs(messages, number)
@@ -103,7 +103,7 @@ class Deviant:
         return Reply(text=self._words(number, answered_in(said), outputs))
 
     def _outputs(self, messages: Sequence[Message], number: int) -> Outputs:
-        """Return what the turns have brought to light; also where the variant asked otherwise, if it can know it."""
+        """Return the outputs of the turns, also for turns with other calls, if they are known."""
         outputs = dict(outputs_of(messages, self._calls))
         for turn in (turn for turn in self._variant.steps if turn <= number):
             found = self._found(turn, _answered(messages, turn))
@@ -135,26 +135,26 @@ class Deviant:
             return turn.exchange.reply
         results = [self._met(part, answered, outputs) for part in turn.parts if not part.calls_nothing]
         if None in results:
-            return _account(turn, answered, outputs)
+            return _truthful_report(turn, answered, outputs)
         return truthful_reply(turn.expectation, [result for result in results if result is not None], outputs)
 
     def _met(self, part: Played, answered: Answered, outputs: Outputs) -> ToolResult | None:
-        """Return what an expected call has returned; to one that was not made, what is known."""
+        """Return the result of an expected call; if it was not made, the known one."""
         expected = canonical(resolved(part.expectation.call, outputs))
         met = [result for call, result in answered if canonical(call) == expected]
         known = [part.exchange.calls[part.place][1]] if self._variant.knows else [None]
         return (met or known)[-1]
 
 
-def _account(turn: Played, answered: Answered, outputs: Outputs) -> str:
-    """Return what a truthful agent says about calls that are not those of the answer key."""
-    own = [_told(turn, call, result, outputs) for call, result in answered]
+def _truthful_report(turn: Played, answered: Answered, outputs: Outputs) -> str:
+    """Return a truthful report of calls that are not in the answer key."""
+    own = [_call_report(turn, call, result, outputs) for call, result in answered]
     asked = [UNCLEAR] if turn.expectation.asks else []
     return " ".join(filter(None, [*own, *asked])) or "Done."
 
 
-def _told(turn: Played, call: ToolCall, result: ToolResult, outputs: Outputs) -> str:
-    """Return what a truthful agent says about one call: of an expected one, what the case wants to hear."""
+def _call_report(turn: Played, call: ToolCall, result: ToolResult, outputs: Outputs) -> str:
+    """Return a truthful report of one call; for an expected call, the expected facts."""
     for part in turn.expectation.parts:
         if canonical(resolved(part.call, outputs)) == canonical(call):
             return result_in_words(part, result, outputs, beside=True)
@@ -167,7 +167,7 @@ def _answered(messages: Sequence[Message], number: int) -> Answered:
 
 
 def _alike(row: Row, known: Fields) -> bool:
-    """Whether a row is the known one of another trial: all but ids and clocks are the same."""
+    """Whether a row equals the known row of another trial, except for ids and times."""
     return row.keys() == known.keys() and all(
         row[name] == value for name, value in known.items() if name not in CLOCKS and not name.endswith("_id")
     )

@@ -1,9 +1,9 @@
-"""Other words for the same: what a truthful agent may say instead of what the oracle says."""
+"""Other wordings of true replies that a truthful agent may use."""
 
 from collections.abc import Iterator, Sequence
 from datetime import date
 
-from pytest_crmeval.conversations.calibration.rehearsal import ENTITIES, Rehearsal, key_of, plain, told_facts
+from pytest_crmeval.conversations.calibration.rehearsal import ENTITIES, Rehearsal, key_of, plain, stated_facts
 from pytest_crmeval.conversations.calibration.variants import Kinds, Variant, says
 from pytest_crmeval.conversations.scorers.facts import NOTHING
 from pytest_crmeval.conversations.scorers.groundedness import rows_in
@@ -70,36 +70,36 @@ ASKED = (
 
 
 def number_formats(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Write numbers as people do."""
+    """Use other formats of numbers."""
     for turn in plain((*rehearsal.reads, *rehearsal.writes)):
-        facts = told_facts(turn)
+        facts = stated_facts(turn)
         for place, fact in enumerate(facts):
             if isinstance(fact, int | float) and not isinstance(fact, bool):
                 yield from (says(turn, f"Done: {_listed(facts, place, text)}.") for text in _numbers(fact))
 
 
 def date_formats(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Write dates as people do."""
+    """Use other formats of dates."""
     for turn in plain((*rehearsal.reads, *rehearsal.writes)):
-        facts = told_facts(turn)
+        facts = stated_facts(turn)
         for place, fact in enumerate(facts):
             if day := _day(fact):
                 yield from (says(turn, f"Done: {_listed(facts, place, text)}.") for text in _dates(day))
 
 
 def other_order(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Say the facts in another order."""
+    """State the facts in another order."""
     for turn in plain(rehearsal.reads):
-        facts = [str(fact) for fact in told_facts(turn)]
+        facts = [str(fact) for fact in stated_facts(turn)]
         if len(facts) > 1:
             yield says(turn, f"Here they are: {', '.join(reversed(facts))}.")
             yield says(turn, f"{facts[-1]} comes first, then {' and '.join(facts[:-1])}.")
 
 
 def own_words(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Put the facts in words of one's own."""
+    """State the facts in a free wording."""
     for turn in plain(rehearsal.reads):
-        facts = [str(fact) for fact in told_facts(turn)]
+        facts = [str(fact) for fact in stated_facts(turn)]
         if facts and facts[0] not in (NOTHING, "0"):
             stated, bullets = ", ".join(facts), "\n".join(f"- **{fact}**" for fact in facts)
             table = "\n".join(f"| {place} | {fact} |" for place, fact in enumerate(facts, start=1))
@@ -111,10 +111,10 @@ def own_words(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def whole_rows(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Tell everything that the CRM has answered."""
+    """Report whole rows."""
     for turn in plain((*rehearsal.reads, *rehearsal.writes)):
         rows = list(rows_in(turn.wanted))
-        if not rows or turn.expectation.facts is not None:  # facts that the case names may be others
+        if not rows or turn.expectation.facts is not None:  # the case may name other facts
             continue
         stated = "\n".join("; ".join(f"{name}: {value}" for name, value in row.items()) for row in rows)
         noun = TABLES[ENTITIES[key_of(rows[0])]][0]
@@ -124,21 +124,21 @@ def whole_rows(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def nothing_found(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Say in other words that there is nothing."""
+    """Report an empty result in other words."""
     for turn in plain(rehearsal.reads):
-        yield from (says(turn, text) for text in EMPTY if told_facts(turn) == [NOTHING])
+        yield from (says(turn, text) for text in EMPTY if stated_facts(turn) == [NOTHING])
 
 
 def confirmed(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Confirm in other words that it was done."""
+    """Confirm a change in other words."""
     for turn in plain(rehearsal.writes):
         given = ", ".join(_arguments(turn))
         texts = (*CONFIRMED, f"Done: {given}.", f"I have made the change ({given}), and it is saved.")
-        yield from (says(turn, text) for text in texts if not told_facts(turn))
+        yield from (says(turn, text) for text in texts if not stated_facts(turn))
 
 
 def declined(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Say in other words that it can't be done."""
+    """Report a refusal in other words."""
     for turn in plain(rehearsal.refusals):
         why = next((result.error.message for _, result in turn.calls if result.error), "")
         yield from (says(turn, text) for text in DECLINED)
@@ -148,16 +148,16 @@ def declined(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def outside(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Say in other words that it is not for the CRM; what the case wants to hear is said first."""
+    """Decline an impossible request in other words, after the expected facts."""
     for turn in rehearsal.outside:
-        stated = ". ".join([*map(str, told_facts(turn)), ""])
+        stated = ". ".join([*map(str, stated_facts(turn)), ""])
         yield from (says(turn, f"{stated}{text}") for text in OUTSIDE)
 
 
 def asked(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Ask back in other words."""
+    """Ask the user in other words."""
     for turn in rehearsal.questions:
-        facts = [str(fact) for fact in told_facts(turn)]
+        facts = [str(fact) for fact in stated_facts(turn)]
         nothing = ["I couldn't find anything."] if NOTHING in facts else []
         named = [fact for fact in facts if fact != NOTHING]
         stated = " ".join([*nothing, *([f"There is {', '.join(named)}."] if named else []), ""])
@@ -169,8 +169,8 @@ def asked(rehearsal: Rehearsal) -> Iterator[Variant]:
             yield says(turn, f"Which {named[-1]} do you mean? There is {', '.join(named)}.")
 
 
-def several_told(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Report on several things in other words, in either order."""
+def several_reported(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Report on several requests in other words, in either order."""
     for turn in rehearsal.several:
         stated = [_report(part) for part in turn.parts]
         if turn.expectation.succeeds and not turn.expectation.asks:
@@ -190,12 +190,12 @@ WORDINGS: Kinds = {
     "no, in other words": declined,
     "outside, in other words": outside,
     "asked, in other words": asked,
-    "several, in other words": several_told,
+    "several, in other words": several_reported,
 }
 
 
 def _report(part: Played) -> str:
-    facts = [str(fact) for fact in told_facts(part)]
+    facts = [str(fact) for fact in stated_facts(part)]
     if NOTHING in facts:
         return "I found nothing"
     what = part.expected.tool.split("_")[0]
@@ -231,7 +231,7 @@ def _dates(day: date) -> Iterator[str]:
 
 
 def _arguments(turn: Played) -> Iterator[str]:
-    """Yield what a call has written, as one tells it."""
+    """Yield the written values as they are said."""
     for name, value in turn.expected.arguments.items():
         if not name.endswith("_id"):
             stated = f"{value:,}" if isinstance(value, int | float) else str(value)

@@ -1,8 +1,8 @@
-"""The score of the published benchmark, for comparison with its numbers: calls and replies, to the letter.
+"""The score of the published benchmark, for comparison with its numbers: calls and replies, word for word.
 
-Its rules as they are, subset matching and all, without three of its defects: an expected failure that fails as expected
-passes, chains can be scored, and numbers are numbers. An agent here may make several calls in a turn: one must match,
-and one for each further call that the case expects; where it expects none, nothing may be written.
+It has the same rules, including subset matching, without three defects: an expected failure that fails as expected
+passes, chains can be scored, and numbers are compared as numbers. Here an agent may make several calls in a turn: one
+must match, and one for each further call that the case expects. If the case expects none, nothing may be written.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,11 +25,11 @@ CRITERIA: Mapping[str, Sequence[str]] = {
     "contract_search": ("contract_id", "client_id", "opportunity_id", "status"),
     "summarize_opportunities": ("client_id",),
 }
-"""The arguments that the benchmark moves into ``criteria`` before it compares; no others."""
+"""The only arguments that the benchmark moves into ``criteria`` before it compares."""
 
 
 def clbench(case: Conversation, evidence: Evidence) -> Score:
-    """Score the share of turns, or of a chain's segments, that went as published; all of them must."""
+    """Score the share of turns, or of a chain's segments, that match the published ones; all of them must."""
     faults = [_fault(turn) for turn in turns_of(case, evidence)]
     if not case.segments:
         return Score(name="clbench", value=faults.count("") / len(faults), reason=reason_of(faults))
@@ -39,7 +39,7 @@ def clbench(case: Conversation, evidence: Evidence) -> Score:
 
 
 def _split(case: Conversation, faults: Sequence[str]) -> Iterator[tuple[Segment, list[tuple[bool, str]]]]:
-    """Yield each segment with what its turns expect and how they went."""
+    """Yield each segment with its turns and their faults."""
     start = 0
     for segment in case.segments:
         turns = range(start, segment.last_turn)
@@ -48,9 +48,9 @@ def _split(case: Conversation, faults: Sequence[str]) -> Iterator[tuple[Segment,
 
 
 def _ends_as_expected(segment: Segment, turns: Sequence[tuple[bool, str]]) -> bool:
-    """Whether a segment ends in a failure or without one, as it should."""
+    """Whether a segment ends with or without a failure, as expected."""
     if any(fault for succeeds, fault in turns if not succeeds):
-        return False  # what was to be refused was done
+        return False  # an expected refusal did not happen
     failed = any(fault for succeeds, fault in turns if succeeds)
     return not failed if segment.succeeds else failed or not all(succeeds for succeeds, _ in turns)
 
@@ -64,7 +64,7 @@ def _fault(turn: Played) -> str:
 
 
 def _unmatched(turn: Played) -> str:
-    """Return what no call of the turn does that one should."""
+    """Return the expected call that no call of the turn matches; empty if all are matched."""
     if not turn.expectation.succeeds:
         refusals = [result for _, result in turn.exchange.calls if result.error and result.error.kind != "unknown_tool"]
         met = turn.made is None and any(map(turn.expectation.is_met_by, refusals))
@@ -90,7 +90,7 @@ def _nested(call: ToolCall) -> Mapping[str, Json]:
 
 
 def _covers(expected: Json, actual: Json) -> bool:
-    """Whether ``actual`` has everything that is expected; what it has besides is ignored."""
+    """Whether ``actual`` contains everything expected; additional values are ignored."""
     if isinstance(expected, Mapping) and isinstance(actual, Mapping):
         return all(name in actual and _covers(value, actual[name]) for name, value in expected.items())
     if isinstance(expected, str) and isinstance(actual, str):
@@ -103,7 +103,7 @@ def _covers(expected: Json, actual: Json) -> bool:
 
 
 def _covers_item(expected: Json, actual: Json) -> bool:
-    """Whether an item of a list is as expected: objects may hold more, all else is the same."""
+    """Whether an item of a list matches: objects may have additional fields, other values must be equal."""
     return _covers(expected, actual) if isinstance(expected, Mapping) else expected == actual
 
 
@@ -119,7 +119,7 @@ def _number(value: float | str) -> float | None:
 
 
 def _answers(turn: Played) -> bool:
-    """Whether the reply is, but for case and spaces, one of those that count; what a judge was to judge, counts."""
+    """Whether the reply is an accepted one, ignoring case and spaces; a reply that a judge would decide is accepted."""
     answer = turn.expectation.answer
     wanted = [text for text in (answer.text, *answer.others) if text] if answer else []
     if answer is None or answer.judged or not wanted:

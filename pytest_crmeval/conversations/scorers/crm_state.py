@@ -1,4 +1,4 @@
-"""Whether the CRM ended as the reference calls leave it."""
+"""Compares the final CRM with the result of the reference calls."""
 
 import re
 from collections import Counter
@@ -18,49 +18,49 @@ KEYS = dict(TABLES.values())
 
 _NUMERAL = re.compile(r"-?\d+(\.\d+)?")
 NAMES = ("name", "last_name", "file_name", "content", "amount", "value")
-"""What a person calls a row by; the first that it has."""
+"""Columns that name a row in a message; the first one with a value is used."""
 
 
 def crm_state(case: Conversation, evidence: Evidence) -> Score:
-    """Score 1 when both CRMs hold the same rows; the reason is a readable diff.
+    """Score 1 if both CRMs have the same rows; the reason is a readable diff.
 
-    Seeded rows are matched by id. New rows are matched by role: what they say, what they refer to and what refers to
-    them, in any order, with any generated id. Where the case itself says what a table holds at the end, that counts.
+    Seeded rows are matched by id. New rows are matched by content, by the rows they refer to and by the rows that
+    refer to them, in any order, with any generated id. If the case states the final rows of a table, those count.
     """
     reference, after = evidence.reference.after, evidence.after
     seeded = {row_id for rows in case.seed.values() for row_id in rows}
     stated = {TABLES[entity][0]: rows for entity, rows in case.expected_state.items()}
-    expected, actual = _Reading(reference, seeded), _Reading(after, seeded)
+    expected, actual = _StateRows(reference, seeded), _StateRows(after, seeded)
     tables = [table for table in KEYS if table not in stated and (reference.get(table) or after.get(table))]
     differences = [line for table in tables for line in _compare(table, expected, actual)]
-    if not stated and not differences and _webs(reference, seeded) != _webs(after, seeded):
+    if not stated and not differences and _connected_rows(reference, seeded) != _connected_rows(after, seeded):
         differences = ["identical new rows are referenced by the wrong rows"]
     outputs = evidence.transcript.outputs
     for table, rows in stated.items():
-        differences += _held(table, [resolve(dict(row), outputs) for row in rows], after.get(table, ()))
+        differences += _compare_stated(table, [resolve(dict(row), outputs) for row in rows], after.get(table, ()))
     return Score(name="state", value=0.0 if differences else 1.0, reason="\n".join(differences))
 
 
-def _held(table: str, expected: Sequence[Json], actual: Sequence[Row]) -> Iterator[str]:
-    """Compare a table with the rows that the case says it ends with, in the columns that it names."""
+def _compare_stated(table: str, expected: Sequence[Json], actual: Sequence[Row]) -> Iterator[str]:
+    """Compare a table with the final rows that the case states, in the stated columns."""
     fits = {
         place: [at for at, held in enumerate(actual) if _fits(_items(row), held)] for place, row in enumerate(expected)
     }
     holders: dict[int, int] = {}
     for place, row in enumerate(expected):
-        if not _seated(place, fits, holders, set()):
-            yield f"{table}: missing: {_said(dict(_items(row)))}"
+        if not _assign(place, fits, holders, set()):
+            yield f"{table}: missing: {_row_text(dict(_items(row)))}"
     for at, row in enumerate(actual):
         if at not in holders:
-            yield f"{table}: unexpected: {_said(row)}"
+            yield f"{table}: unexpected: {_row_text(row)}"
 
 
-def _seated(place: int, fits: Mapping[int, Sequence[int]], holders: dict[int, int], tried: set[int]) -> bool:
-    """Find a row for an expected one; if another expected row has it, that one gets another row, if possible."""
+def _assign(place: int, fits: Mapping[int, Sequence[int]], holders: dict[int, int], tried: set[int]) -> bool:
+    """Assign a row to an expected row; if it is taken, assign another row to its holder, if possible."""
     for at in fits[place]:
         if at not in tried:
             tried.add(at)
-            if at not in holders or _seated(holders[at], fits, holders, tried):
+            if at not in holders or _assign(holders[at], fits, holders, tried):
                 holders[at] = place
                 return True
     return False
@@ -80,12 +80,12 @@ def _same(actual: Json, expected: Json) -> bool:
     return actual == expected
 
 
-def _said(row: Row) -> str:
+def _row_text(row: Row) -> str:
     return ", ".join(f"{column}={value!r}" for column, value in row.items() if value is not None)
 
 
-def _webs(state: State, seeded: set[str]) -> Counter[str]:
-    """Return each new row with everything that is connected to it, as far as the tables reach."""
+def _connected_rows(state: State, seeded: set[str]) -> Counter[str]:
+    """Return each new row with all rows connected to it by references."""
     rows = {str(row[key]): (table, row) for table, key in KEYS.items() for row in state.get(table, ())}
     new = {row_id: place for row_id, place in rows.items() if row_id not in seeded}
     links = [
@@ -115,14 +115,14 @@ def _words(table: str, row: Row, new: Mapping[str, object]) -> str:
     return f"{table} {sorted(said.items(), key=itemgetter(0))}"
 
 
-class _Reading:
-    """A state with its seeded rows by id and its new rows by what they say."""
+class _StateRows:
+    """A state: its seeded rows by id, and its new rows by content."""
 
     def __init__(self, state: State, seeded: set[str]) -> None:
         self.kept: dict[str, dict[str, Mapping[str, Json]]] = {table: {} for table in KEYS}
         self.new: dict[str, Counter[str]] = {table: Counter() for table in KEYS}
         self.shown: dict[str, str] = {}
-        """A new row by what it means -> as it was written."""
+        """Normalized content of a new row -> original content."""
         self._roles: dict[Json, str] = {}
         for table, key in KEYS.items():
             for row in state.get(table, ()):
@@ -137,13 +137,13 @@ class _Reading:
         if str(row[key]) in seeded:
             self.kept[table][str(row[key])] = said
             return
-        text = _said({column: meant(column, value) for column, value in said.items()})
+        text = _row_text({column: meant(column, value) for column, value in said.items()})
         self.new[table][text] += 1
-        self.shown[text] = _said(said)
+        self.shown[text] = _row_text(said)
         self._roles[row[key]] = f"<new row of {table}: {text}>"
 
 
-def _compare(table: str, expected: _Reading, actual: _Reading) -> Iterator[str]:
+def _compare(table: str, expected: _StateRows, actual: _StateRows) -> Iterator[str]:
     want, have = expected.kept[table], actual.kept[table]
     for row in sorted(want.keys() - have.keys()):
         yield f"{_where(table, row, want[row])}: was deleted"
@@ -155,7 +155,7 @@ def _compare(table: str, expected: _Reading, actual: _Reading) -> Iterator[str]:
     yield from _new(table, actual.new[table] - expected.new[table], "unexpected", actual)
 
 
-def _new(table: str, rows: Counter[str], what: str, reading: _Reading) -> Iterator[str]:
+def _new(table: str, rows: Counter[str], what: str, reading: _StateRows) -> Iterator[str]:
     for text, times in sorted(rows.items()):
         yield f"{table}: {f'{times} ' if times > 1 else ''}{what}: {reading.shown[text]}"
 

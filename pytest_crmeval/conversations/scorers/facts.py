@@ -1,4 +1,4 @@
-"""What a reply has to say when the case does not say it: what the user asked for, as the CRM answered."""
+"""The facts that a reply must state if the case does not list them: what the user asked for, as the CRM answered."""
 
 from collections.abc import Mapping, Sequence
 
@@ -21,7 +21,7 @@ _NAMES: Mapping[str, Sequence[str]] = {
     "company_id": ("name",),
     "client_id": ("name",),
 }
-"""What each kind of row is called by; a row is of the first kind whose id it has."""
+"""Id of an entity -> the columns with its name; the first id of a row decides its entity."""
 
 _DETAILS: Mapping[str, Sequence[str]] = {
     "view_opportunity_details": ("stage",),
@@ -29,14 +29,14 @@ _DETAILS: Mapping[str, Sequence[str]] = {
     "summarize_opportunities": ("total_count", "total_amount"),
     "compare_quote_details": ("amounts",),
 }
-"""What is asked of one object."""
+"""The facts that are asked about a single object."""
 
 NOTHING = "nothing"
-"""The fact that there is nothing to be found; there are many words for it."""
+"""The fact that nothing was found, which can be worded in many ways."""
 
 
 def facts_of(expectation: Expectation, tool: str, value: Json, outputs: Outputs) -> list[Json]:
-    """Return what the reply must say after ``tool`` has answered ``value``; after a change, or no call, nothing."""
+    """Return the facts that a reply must state after ``tool`` returned ``value``; empty after a change or no call."""
     if expectation.facts is not None:
         return [resolve(fact, outputs) for fact in expectation.facts]
     if not tool or writes(tool) or not expectation.succeeds:
@@ -54,7 +54,7 @@ def facts_of(expectation: Expectation, tool: str, value: Json, outputs: Outputs)
 
 
 def names_of(rows: Sequence[Json]) -> list[Json]:
-    """Return what rows are called."""
+    """Return the names of rows."""
     return _flat([_name(row) for row in rows])
 
 

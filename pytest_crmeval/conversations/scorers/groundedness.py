@@ -1,4 +1,4 @@
-"""Whether the figures of a reply stand on something: what the user said, what the CRM answered, or sums of these."""
+"""Whether values are supported by what the user said, what the CRM answered, or sums of these."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,28 +22,28 @@ from pytest_crmeval.domain.messages import Message, ToolResult
 from pytest_crmeval.domain.state import TABLES, Row
 
 SMALL = 31
-"""Up to here a whole number may count, order or date things without being a fact about them."""
+"""Whole numbers up to this one may be counts, ordinals or days, and need no support."""
 PAIRED = 40
-"""Of more numbers than this, any figure is the difference of two."""
+"""Maximum of numbers whose differences are considered: of more, any figure would be one."""
 LARGE = 100
-"""From here on numbers are amounts; below, percentages and counts. The two are never added up."""
+"""Numbers from here on are amounts; smaller ones are percentages and counts. The two are never added."""
 HUGE = 10**15
-"""No amount of this world; and more than a float can hold is no number at all."""
+"""Larger numbers are ignored: they are not amounts, and a float may not hold them."""
 RULES = (99.0, 10_000_000.0)
-"""The bounds that tools tell of themselves: of a probability, of an amount."""
-_MAKINGS = ("heard", "sums", "pairs")
-"""How numbers come about of which a figure may speak; percentages are shares, too."""
+"""The limits that tools state: of a probability, and of an amount."""
+_DERIVATIONS = ("stated", "sums", "pairs")
+"""The sources of numbers that support a figure; percentages may also be shares."""
 _IDS = tuple(key for _, key in reversed([*TABLES.values()]))
-"""A row is of the first kind whose id it has."""
+"""Ids in the order in which they decide the entity of a row."""
 
 
-class Grounds:
-    """Everything that was said before a reply; read when a figure is asked about."""
+class KnownValues:
+    """The values in a dialogue so far; they are parsed when they are needed."""
 
     def __init__(self, today: str = "") -> None:
-        self._spoken: list[str] = []
-        """In words, not in rows."""
-        self._unheard: list[Json] = [today]
+        self._said: list[str] = []
+        """Texts, without the values of rows."""
+        self._pending: list[Json] = [today]
         self._unread: list[str] = []
         self._known: set[str] = set()
         self._texts: list[str] = []
@@ -57,22 +57,22 @@ class Grounds:
         self._people: set[tuple[str, str]] = set()
         self._results: list[Json] = []
         self._derived: dict[str, Sequence[float]] = {}
-        """Numbers in order, by how they are made; until more is heard."""
+        """Source -> its numbers, sorted; cleared when messages are added."""
 
     def add(self, messages: Sequence[Message]) -> None:
-        """Hear what the user and the CRM say, and what the agent asks the CRM for; what it replies proves nothing."""
+        """Add what the user and the CRM say, and the arguments of the agent's calls; its replies support nothing."""
         self._derived.clear()
         for message in messages:
             said = [message.text] if message.speaker == "user" else []
             said += [text for result in message.results for text in (result.note, *_why(result)) if text]
-            self._spoken += said
-            self._unheard += [*said, *(call.arguments for call in message.calls)]
+            self._said += said
+            self._pending += [*said, *(call.arguments for call in message.calls)]
             for result in message.results:
                 self._results.append(result.value)
-                self._unheard.append(result.value)
+                self._pending.append(result.value)
 
-    def baseless(self, said: Reading) -> Iterator[str]:
-        """Yield the figures, days, addresses and ids of a reply that nothing before it bears out."""
+    def unsupported(self, said: Reading) -> Iterator[str]:
+        """Yield the figures, dates, addresses and ids in a text that the dialogue does not support."""
         figures = [figure for figure in dict.fromkeys(said.numbers) if _counts(figure)]
         if not (said.ids or said.short_ids or said.emails or said.dates or said.phones or figures):
             return
@@ -83,76 +83,80 @@ class Grounds:
         yield from (phone for phone in sorted(said.phones) if not self._knows_phone(phone))
         yield from sorted(_written(days) for days in said.dates if not any(map(self._knows_day, days)))
         for figure in figures:
-            if not self.bear_out(figure):
+            if not self.supports(figure):
                 yield f"{figure.value:,.10g}{' %' if figure.percent else ''}"
 
-    def bear_out(self, figure: Figure) -> bool:
-        """Whether a figure was heard, or counts, adds up, compares or shortens what was."""
+    def supports(self, figure: Figure) -> bool:
+        """Whether a figure was stated, or is a count, sum, difference, share or abbreviation of stated values."""
         self._read()
-        if figure.value in self._numbers or any(_is_among(self._made(kind), figure) for kind in _MAKINGS):
+        if figure.value in self._numbers or any(
+            _is_among(self._derived_numbers(kind), figure) for kind in _DERIVATIONS
+        ):
             return True
-        if figure.percent and _is_among(self._made("shares"), figure):
+        if figure.percent and _is_among(self._derived_numbers("shares"), figure):
             return True
-        if 0 < figure.value < 1 and _is_among(self._made("heard"), replace(figure, value=figure.value * 100)):
+        if 0 < figure.value < 1 and _is_among(
+            self._derived_numbers("stated"), replace(figure, value=figure.value * 100)
+        ):
             return True  # a share: 0.75 for 75 %
         return figure.value >= LARGE and self._begins_an_id(f"{figure.value:.0f}")
 
-    def has_said(self, words: str) -> bool:
-        """Whether words were heard."""
-        self._listen()
+    def contains_words(self, words: str) -> bool:
+        """Whether the dialogue contains these words."""
+        self._collect_pending()
         self._words += map(words_of, self._texts[len(self._words) :])
         sought = words_of(words)
         return any(sought in heard for heard in self._words)
 
     def counts(self, kind: str) -> set[float]:
-        """Return how many rows of a kind, or of any, there are: as stated, or as shown, all or those that are alike."""
+        """Return the possible numbers of rows of an entity, or of all: stated ones, and counts of shown rows."""
         shown = [[row for row in rows_in(result) if kind in ("", kind_of(row))] for result in self._results]
         together = {str(row[kind_of(row)]): row for rows in shown for row in rows}
         overviews = [str(result) for result in self._results if not next(rows_in(result), None)]
-        stated = (figure.value for text in (*self._spoken, *overviews) for figure in read(text).figures)
+        stated = (figure.value for text in (*self._said, *overviews) for figure in read(text).figures)
         return {*stated, *(float(len(group)) for rows in (*shown, [*together.values()]) for group in _groups(rows))}
 
     @property
     def people(self) -> set[tuple[str, str]]:
-        """First and last names of those who were heard of."""
-        self._listen()
+        """First and last names of all people in the dialogue."""
+        self._collect_pending()
         return self._people
 
     def rows(self) -> Iterator[Row]:
         """Yield every row that the CRM has shown."""
         return (row for result in self._results for row in rows_in(result))
 
-    def _listen(self) -> None:
-        while self._unheard:
-            self._hear(self._unheard.pop())
+    def _collect_pending(self) -> None:
+        while self._pending:
+            self._collect(self._pending.pop())
 
-    def _hear(self, value: Json) -> None:
+    def _collect(self, value: Json) -> None:
         if isinstance(value, str):
             if value not in self._known:
                 self._known.add(value)
                 self._texts.append(value)
                 self._unread.append(value)
         elif value is None or isinstance(value, bool):
-            pass  # says nothing
+            pass  # no value
         elif isinstance(value, int | float):
             self._numbers.update([float(value)] if abs(value) < HUGE else [])
         elif isinstance(value, Mapping):
-            self._unheard += [*value.keys(), *value.values()]
-            if value.get("first_name") and value.get("last_name"):  # who searches may know only one of them
+            self._pending += [*value.keys(), *value.values()]
+            if value.get("first_name") and value.get("last_name"):  # a search may have only one of them
                 self._people.add((str(value["first_name"]), str(value["last_name"])))
         elif isinstance(value, Sequence):
-            self._unheard += value
+            self._pending += value
 
     def _read(self) -> None:
-        self._listen()
+        self._collect_pending()
         for text in self._unread:
             if is_id(text):
                 self._ids.add(text.lower())
             elif is_telling(text):
-                self._take(read(text))
+                self._add(read(text))
         self._unread.clear()
 
-    def _take(self, heard: Reading) -> None:
+    def _add(self, heard: Reading) -> None:
         self._ids |= heard.ids
         self._emails |= heard.emails
         self._phones |= heard.phones
@@ -171,20 +175,20 @@ class Grounds:
     def _knows_day(self, day: Day) -> bool:
         return any(same_day(day, known) for known in self._days)
 
-    def _made(self, how: str) -> Sequence[float]:
+    def _derived_numbers(self, how: str) -> Sequence[float]:
         if how not in self._derived:
-            self._derived[how] = sorted(set(self._make(how)))
+            self._derived[how] = sorted(set(self._derive(how)))
         return self._derived[how]
 
-    def _make(self, how: str) -> Iterable[float]:
-        if how == "heard":
+    def _derive(self, how: str) -> Iterable[float]:
+        if how == "stated":
             return (*self._numbers, *self._years, *RULES)
         if how == "sums":
             return self._sums()
         return _pairs(self._numbers) if how == "pairs" else _shares(self._numbers)
 
     def _sums(self) -> set[float]:
-        """Return what the results add up to, each for itself and all rows of a kind together."""
+        """Return sums over each result, and over all rows of an entity."""
         kinds: dict[str, dict[Json, Row]] = {}
         for row in self.rows():
             kinds.setdefault(kind_of(row), {})[row[kind_of(row)]] = row
@@ -203,12 +207,12 @@ def _why(result: ToolResult) -> Iterator[str]:
 
 
 def kind_of(row: Row) -> str:
-    """Return what a row is known by: its kind's id."""
+    """Return the column with the id of a row."""
     return next(key for key in _IDS if key in row)
 
 
 def rows_in(value: Json) -> Iterator[Row]:
-    """Yield the rows in a result, however it wraps them: in a list, by id, as the quotes that are compared."""
+    """Yield the rows in a result of any form: a list, rows by id, compared quotes."""
     if isinstance(value, Mapping):
         if any(key in value for key in _IDS):
             yield value
@@ -221,7 +225,7 @@ def rows_in(value: Json) -> Iterator[Row]:
 
 
 def sums(value: Json) -> set[float]:
-    """Return what rows add up to, all of them and those with something in common: number, sum, mean."""
+    """Return count, sum and mean of all rows, and of rows with a common value."""
     found = {float(len(value))} if isinstance(value, Sequence) else set()
     for group in _groups(list(rows_in(value))):
         found.add(float(len(group)))
@@ -230,7 +234,7 @@ def sums(value: Json) -> set[float]:
 
 
 def _groups(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
-    """Yield all rows, and those that say the same in one column."""
+    """Yield all rows, and the groups with the same value in a column."""
     yield rows
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
@@ -241,7 +245,7 @@ def _groups(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
 
 
 def follows_from(value: Json, fact: Json) -> bool:
-    """Whether a result says a fact, or lets one count it or add it up."""
+    """Whether a result states a fact, or the fact is a count or sum of it."""
     return fact in _leaves(value) or (isinstance(fact, int | float) and float(fact) in sums(value))
 
 
@@ -256,7 +260,7 @@ def _leaves(value: Json) -> Iterator[Json]:
 
 
 def _totals(rows: Sequence[Row]) -> Iterator[float]:
-    """Yield sum and mean of each column of numbers."""
+    """Yield the sum and mean of each numeric column."""
     columns: dict[str, list[float]] = {}
     for row in rows:
         for name, cell in row.items():
@@ -267,19 +271,19 @@ def _totals(rows: Sequence[Row]) -> Iterator[float]:
 
 
 def _counts(figure: Figure) -> bool:
-    """Whether a number has to stand on something."""
+    """Whether a number needs support."""
     return figure.percent or figure.value > SMALL or figure.value != int(figure.value)
 
 
 def _is_among(numbers: Sequence[float], figure: Figure) -> bool:
-    """Whether a figure means one of the numbers, which are in order: then one of the nearest."""
+    """Whether a figure means one of the sorted numbers: only the nearest ones have to be checked."""
     sought = (figure.value, figure.value if figure.other is None else figure.other)
     places = [bisect_left(numbers, value) for value in sought]
     return any(figure.means(number) for place in places for number in numbers[max(place - 1, 0) : place + 1])
 
 
 def _pairs(known: set[float]) -> Iterator[float]:
-    """Yield what two known numbers make: sum and difference, the one by the other."""
+    """Yield sums, differences, products and quotients of two known numbers."""
     if len(known) > PAIRED:
         return
     for one, other in combinations(known, 2):
@@ -291,7 +295,7 @@ def _pairs(known: set[float]) -> Iterator[float]:
 
 
 def _shares(known: set[float]) -> Iterator[float]:
-    """Yield what known numbers are in percent of each other."""
+    """Yield known numbers as percentages of each other."""
     for one, other in combinations(known if len(known) <= PAIRED else (), 2):
         small, large = sorted((one, other))
         for share in (small / large, large / small) if small > 0 else ():

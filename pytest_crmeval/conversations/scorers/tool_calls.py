@@ -1,4 +1,4 @@
-"""Whether the CRM was asked what the user wanted to know."""
+"""Whether the calls of each turn read and write what the user asked for."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -18,13 +18,13 @@ from pytest_crmeval.domain.state import CLOCKS, TABLES, meant
 from pytest_crmeval.domain.transcript import Answered
 
 Shown = frozenset[tuple[str, str]]
-"""A row as it can be compared between two worlds."""
+"""A row in a form that can be compared between two trials."""
 LISTS: Mapping[str, str] = {f"list_{table}": f"{entity.lower()}_search" for entity, (table, _) in TABLES.items()}
 """Tools that show the same rows as a search."""
 OVERVIEWS: Mapping[str, str] = {"summarize_opportunities": "opportunity_search", "quote_prefixes": "quote_search"}
-"""Tools that tell something about the rows of a search."""
+"""Tools that summarize the rows of a search."""
 EXACT = ("status", "stage", "type", "entity_type")
-"""Filters that find what is equal; those that name an id, a number or a day do so, too."""
+"""Filters that match exactly; so do filters by an id, a number or a date."""
 QUOTED = 120
 """Characters of the user's words that a reason quotes."""
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
@@ -54,43 +54,43 @@ def call_faults(case: Conversation, evidence: Evidence) -> Iterator[str]:
         yield next(filter(None, faults), "") or _unasked(turn) or _undone(undone)
 
 
-def _fault(turn: Played, seeded: set[str], told_apart: Collection[str]) -> str:
+def _fault(turn: Played, seeded: set[str], stated_entities: Collection[str]) -> str:
     done = [(call, result) for call, result in turn.calls if not result.refused]
     reads = [(call, result) for call, result in done if not writes(call.tool)]
     if not turn.expectation.succeeds:
         return "" if turn.is_evident else _unproven(turn, reads)
     if turn.writes:
-        exact = not any(entity.lower() in turn.expected.tool for entity in told_apart)
+        exact = not any(entity.lower() in turn.expected.tool for entity in stated_entities)
         written = turn.made is not None or not exact or _written(done, turn, seeded)
-        return "" if done and written else f"not written: {_told(turn.expected)}{_for(turn)}"
+        return "" if done and written else f"not written: {_call_text(turn.expected)}{_for(turn)}"
     shown = turn.made is not None or _shows(reads, turn, seeded) or is_remembered(turn, seeded)
-    return "" if shown else f"not made: {_told(turn.expected)}{_for(turn)}"
+    return "" if shown else f"not made: {_call_text(turn.expected)}{_for(turn)}"
 
 
 def _unasked(turn: Played) -> str:
-    """Return what was written in a turn that only asks, or that there is nothing to be done in."""
+    """Return a write in a turn that only reads, or that expects no call; empty if there is none."""
     if any(part.writes and part.expectation.succeeds for part in turn.parts):
         return ""  # the score of the state covers it
     done = [call for call, result in turn.calls if not result.refused]
-    return next((f"written but not requested: {_told(call)}" for call in done if writes(call.tool)), "")
+    return next((f"written but not requested: {_call_text(call)}" for call in done if writes(call.tool)), "")
 
 
 def _undone(call: ToolCall | None) -> str:
-    return f"written but not requested, and undone in the same turn: {_told(call)}" if call else ""
+    return f"written but not requested, and undone in the same turn: {_call_text(call)}" if call else ""
 
 
 def _unproven(turn: Played, reads: Answered) -> str:
-    """Return that a refusal which only the data can tell was merely guessed."""
+    """Return the fault of a refusal that was guessed, although only the data shows it; empty if there is none."""
     tried = any(_tries(call, result, turn.expected) for call, result in turn.calls)
     met = tried or is_forewarned(turn) or any(_looks_up(call, result, turn.expected) for call, result in reads)
     met = met or _is_sought(turn)
-    return "" if met else f"neither tried nor looked up: {_told(turn.expected)}, which the CRM refuses{_for(turn)}"
+    return "" if met else f"neither tried nor looked up: {_call_text(turn.expected)}, which the CRM refuses{_for(turn)}"
 
 
 def is_forewarned(turn: Played) -> bool:
-    """Whether an earlier turn has shown what a refusal is about: that very row, or who has the address.
+    """Whether an earlier turn has shown the reason of a refusal: the row itself, or the owner of the address.
 
-    Not if the user asks to look at a row that is gone: what was seen before does not show that.
+    Not if the user asks for a row that was deleted: what was seen before does not show that.
     """
     if not turn.writes:
         return False
@@ -120,7 +120,7 @@ def _texts(call: ToolCall) -> set[str]:
 
 
 def _tries(call: ToolCall, result: ToolResult, expected: ToolCall) -> bool:
-    """Whether a call asks for what is to be refused; it may ask for more, and is refused all the same."""
+    """Whether a call includes the request that is refused; it may include more."""
     if call.tool != expected.tool or not isinstance(call.arguments, Mapping):
         return False
     if not result.refused:
@@ -130,7 +130,7 @@ def _tries(call: ToolCall, result: ToolResult, expected: ToolCall) -> bool:
 
 
 def _looks_up(call: ToolCall, result: ToolResult, expected: ToolCall) -> bool:
-    """Whether a read looks at what is to be refused: at that very row, or at rows of its kind."""
+    """Whether a read shows the row that the refusal is about, or rows of its entity."""
     ids = _texts(expected)
     shown = {str(item) for row in rows_in(result.value) for name, item in row.items() if name.endswith("_id")}
     return not ids.isdisjoint(shown) or not _kinds(call).isdisjoint(_kinds(expected))
@@ -149,7 +149,7 @@ def _kinds(call: ToolCall) -> set[str]:
 
 
 def _shows(reads: Answered, turn: Played, seeded: set[str]) -> bool:
-    """Whether other reads have shown what the expected one shows."""
+    """Whether other reads have shown the result of the expected one."""
     if _is_empty(turn.reference_value):
         return any(_proves_absence(call, result, turn.expected) for call, result in reads)
     if any(rows_in(turn.reference_value)):
@@ -158,9 +158,9 @@ def _shows(reads: Answered, turn: Played, seeded: set[str]) -> bool:
 
 
 def is_remembered(turn: Played, seeded: set[str]) -> bool:
-    """Whether a call of an earlier turn has shown the rows that a turn asks for, all of them, as they still are.
+    """Whether an earlier call has shown all rows that a turn asks for, and they are unchanged.
 
-    Or that there are none, if there are none still.
+    Also if it has shown that there are none, and there still are none.
     """
     done = [pair for pair in turn.before if not pair[1].refused]
     if _is_empty(turn.reference_value):
@@ -175,9 +175,9 @@ def _is_among(done: Answered, turn: Played, seeded: set[str]) -> bool:
 
 
 def _written(done: Answered, turn: Played, seeded: set[str]) -> bool:
-    """Whether the row that the expected call leaves behind was seen in the turn: written in parts, or there already.
+    """Whether the turn's results include the row that the expected call writes: in parts, or as it already was.
 
-    Or as the later requests of the turn leave it: two changes of a row may be made at once.
+    Or as later requests of the turn leave it, because two changes of a row may be made at once.
     """
     shown = {row for _, result in done for row in _comparable(result.value, seeded)}
     left = [list(_comparable(value, seeded)) for value in _left_behind(turn)]
@@ -185,7 +185,7 @@ def _written(done: Answered, turn: Played, seeded: set[str]) -> bool:
 
 
 def _left_behind(turn: Played) -> Iterator[Json]:
-    """Yield the row that a turn writes, as each of its reference calls from this one on leaves it."""
+    """Yield the row that a turn writes, after each of its reference calls from this one on."""
     ids = {str(row[kind_of(row)]) for row in rows_in(turn.reference_value)}
     yield turn.reference_value
     for _, result in turn.reference.calls[turn.place + 1 :]:
@@ -198,7 +198,7 @@ def _is_empty(value: Json) -> bool:
 
 
 def _tells(reads: Answered, turn: Played) -> bool:
-    """Whether reads show what an overview shows, or allow it to be counted or added up."""
+    """Whether reads show the content of a summary, or rows from which it can be computed."""
     tool = turn.expected.tool
     if any(call.tool == tool and result.value == turn.reference_value for call, result in reads):
         return True
@@ -212,7 +212,7 @@ def _tells(reads: Answered, turn: Played) -> bool:
 
 
 def _proves_absence(call: ToolCall, result: ToolResult, expected: ToolCall) -> bool:
-    """Whether a read goes through all rows that the expected one could find: if they were there, they would be seen."""
+    """Whether a read covers all rows that the expected one could find, so that it proves that there are none."""
     if _search(call.tool) != _search(expected.tool) or result.note:
         return False
     if call.tool in OVERVIEWS and not _is_empty(result.value):
@@ -223,12 +223,12 @@ def _proves_absence(call: ToolCall, result: ToolResult, expected: ToolCall) -> b
 
 
 def _search(tool: str) -> str:
-    """Return the search that goes through the same rows."""
+    """Return the search over the same rows."""
     return LISTS.get(tool) or OVERVIEWS.get(tool, tool)
 
 
 def _wider(name: str, value: Json, expected: Json) -> bool:
-    """Whether a filter lets through all that another one does."""
+    """Whether a filter matches everything that another one matches."""
     one, other = _small(value), _small(expected)
     if isinstance(one, str) and isinstance(other, str) and name not in EXACT and not name.endswith(("_id", "_date")):
         return one in other
@@ -240,7 +240,7 @@ def _small(value: Json) -> Json:
 
 
 def _comparable(value: Json, seeded: set[str]) -> Iterator[Shown]:
-    """Yield the rows in a result without clocks, and with new ids by role."""
+    """Yield the rows in a result without times, and with new ids replaced by roles."""
     for row in rows_in(value):
         said = {name: meant(name, item) for name, item in row.items() if name not in CLOCKS}
         yield frozenset((name, _by_role(name, item, seeded)) for name, item in said.items())
@@ -250,12 +250,12 @@ def _by_role(name: str, item: Json, seeded: set[str]) -> str:
     return "new" if name.endswith("_id") and item is not None and str(item) not in seeded else repr(item)
 
 
-def _told(call: ToolCall) -> str:
+def _call_text(call: ToolCall) -> str:
     return f"{call.tool}({', '.join(f'{name}={value!r}' for name, value in call.arguments.items())})"
 
 
 def _for(turn: Played) -> str:
-    """Return the user's words that a call is expected for: of several requests, the sentence that says most of it."""
+    """Return the user's words for an expected call: of several requests, the sentence with most of its values."""
     said = turn.exchange.messages[0].text
     if turn.whole.further:
         values = [str(value).casefold() for value in turn.expected.arguments.values()]

@@ -1,4 +1,4 @@
-"""A trial turn by turn: what was expected, what was done, what the reference calls brought."""
+"""A trial turn by turn: expectation, calls, and results of the reference calls."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from pytest_crmeval.domain.transcript import Answered, Exchange, Outputs
 
 @dataclass(frozen=True, kw_only=True)
 class Played:
-    """One turn as it was played; or a part of it, if the user wants several things at once."""
+    """One turn as played, or one request of a turn with several."""
 
     number: int
     expectation: Expectation
@@ -25,65 +25,65 @@ class Played:
     """The reference call with the ids of this trial, in canonical form; of a turn with several, the first."""
     exchange: Exchange
     reference: Exchange
-    """The same turn when the reference calls are made."""
+    """The same turn in the reference."""
     outputs: Outputs
-    """What this turn and those before it brought to light."""
+    """The outputs of this turn and the earlier ones."""
     calls: Answered
-    """Every call in canonical form with what came back."""
+    """Every call in canonical form with its result."""
     whole: Expectation
-    """What is expected of the whole turn."""
+    """The expectation of the whole turn."""
     before: Answered = ()
-    """Every call of the turns before."""
+    """Every call of earlier turns."""
     place: int = 0
-    """Which of the turn's reference calls it is about."""
+    """The position of its reference call in the turn."""
 
     @cached_property
     def parts(self) -> Sequence["Played"]:
-        """The turn as often as calls are expected of it, once for each; once, if none is."""
+        """One part per expected call; the turn itself if it expects none."""
         if not self.expectation.further:
             return (self,)
         return [self._part(place, part) for place, part in enumerate(self.expectation.parts)]
 
     @property
     def calls_nothing(self) -> bool:
-        """Whether there is nothing to ask the CRM."""
+        """Whether the turn expects no call."""
         return not self.expected.tool
 
     @property
     def writes(self) -> bool:
-        """Whether the turn is there to change something."""
+        """Whether the turn expects a write."""
         return any(writes(call.tool) for call in (self.expected, *self.expectation.further))
 
     @property
     def made(self) -> ToolResult | None:
-        """What the expected call returned; None if it was not made, or refused."""
+        """The result of the expected call; None if it was not made, or was refused."""
         done = (result for call, result in self.calls if call == self.expected and not result.refused)
         return next(done, None)
 
     @property
     def wanted(self) -> Json:
-        """What the CRM answers to the expected call: in this trial, or else in the reference."""
+        """The value that the expected call returned in this trial, else in the reference."""
         made = self.made
         return self.reference_value if made is None else made.value
 
     @property
     def reference_value(self) -> Json:
-        """What the CRM answers to the expected call in the reference."""
+        """The value that the expected call returned in the reference."""
         return self.reference_result.value
 
     @property
     def reference_result(self) -> ToolResult:
-        """How the CRM answers the expected call in the reference: with a value, or with a refusal."""
+        """The result of the expected call in the reference: a value or a refusal."""
         answers = [result for _, result in self.reference.calls[self.place : self.place + 1]]
         return answers[0] if answers else ToolResult()
 
     @property
     def is_evident(self) -> bool:
-        """Whether a refusal follows without the data, from the tool's own description or the clock."""
+        """Whether a refusal follows from the tool's description or the date, without any data."""
         error = self.reference_result.error
         if error is None or error.kind != "invalid_argument":
             return False
-        return any(not name.endswith("_id") for name in self.expected.arguments)  # else it is the row that is wrong
+        return any(not name.endswith("_id") for name in self.expected.arguments)  # otherwise the row is the reason
 
     def _part(self, place: int, part: Expectation) -> "Played":
         expected = canonical(resolved(part.call, self.outputs))
@@ -117,14 +117,14 @@ def reason_of(faults: Sequence[str]) -> str:
 
 
 class Remembered:
-    """Faults by turn; those of each thread's last trial are kept, because scorers and metrics ask for the same."""
+    """Faults by turn; cached for the last trial of each thread, because scorers and metrics use the same ones."""
 
     def __init__(self, find: Callable[[Conversation, Evidence], Iterable[str]]) -> None:
         self._find = find
         self._here = local()
 
     def __call__(self, case: Conversation, evidence: Evidence) -> Sequence[str]:
-        """Return for each turn what is wrong with it; empty if nothing is."""
+        """Return the fault of each turn; empty if there is none."""
         last: tuple[Conversation, Evidence, Sequence[str]] | None = getattr(self._here, "last", None)
         if last is None or last[0] is not case or last[1] is not evidence:
             last = self._here.last = (case, evidence, tuple(self._find(case, evidence)))

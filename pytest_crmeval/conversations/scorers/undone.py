@@ -21,7 +21,7 @@ class Rows:
         self._rows: dict[str, Row] = {str(row[keys[table]]): row for table, rows in before.items() for row in rows}
 
     def play(self, turn: Played) -> ToolCall | None:
-        """Apply the calls of a turn; return the first write that was not requested and was undone, if there is one."""
+        """Apply the calls of a turn; return the first write that was neither requested nor kept, if there is one."""
         before = dict(self._rows)
         steps = [(call, row_id, row) for call, row_id, row in _written(turn.calls) if self._apply(row_id, row)]
         return next((call for call, row_id, row in steps if self._is_undone(turn, row_id, row, before)), None)
@@ -36,7 +36,7 @@ class Rows:
         return old != row
 
     def _is_undone(self, turn: Played, row_id: str, row: Row | None, before: dict[str, Row]) -> bool:
-        """Whether a write left a row other than it was, and the end of the turn has it back as it was."""
+        """Whether a write changed a row, and the row is unchanged at the end of the turn."""
         old, new = before.get(row_id), self._rows.get(row_id)
         if old is None:
             return new is None and row is not None and not _creates(turn, row)
@@ -49,7 +49,7 @@ class Rows:
 
 
 def _written(calls: Answered) -> Iterator[tuple[ToolCall, str, Row | None]]:
-    """Yield each write that succeeded with the row that it left, None if it deleted it."""
+    """Yield each successful write with the resulting row; None if it was deleted."""
     for call, result in calls:
         if result.refused or not writes(call.tool):
             continue
@@ -64,12 +64,12 @@ def _expected(turn: Played) -> list[ToolCall]:
 
 
 def _asks_for(turn: Played, ids: set[str]) -> bool:
-    """Whether the turn is to write one of these rows."""
+    """Whether the turn should write one of these rows."""
     return any(not ids.isdisjoint(map(str, call.arguments.values())) for call in _expected(turn))
 
 
 def _creates(turn: Played, row: Row) -> bool:
-    """Whether the turn is to create a row of the same kind."""
+    """Whether the turn should create a row of the same entity."""
     kind = kind_of(row)
     return any(
         kind == kind_of(made)
@@ -80,7 +80,7 @@ def _creates(turn: Played, row: Row) -> bool:
 
 
 def _requested(turn: Played, row_id: str) -> set[str]:
-    """Return the columns of a row that the turn is to change."""
+    """Return the columns of a row that the turn should change."""
     calls = [call for call in _expected(turn) if row_id in map(str, call.arguments.values())]
     changed = {name for call in calls if call.tool.startswith("modify_") for name in call.arguments}
     return changed | ({"status"} if any(call.tool == "cancel_quote" for call in calls) else set())

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from pytest_crmeval.conversations.calibration.rehearsal import Rehearsal
-from pytest_crmeval.conversations.calibration.variants import Deviant, Variant, at_once, changed, instead, revoiced
+from pytest_crmeval.conversations.calibration.variants import Deviant, Variant, at_once, changed, instead, with_reply
 from pytest_crmeval.conversations.oracle import Oracle
 from pytest_crmeval.conversations.play import observe, play_reference
 from pytest_crmeval.domain.conversation import Conversation, Turn
@@ -131,7 +131,7 @@ def test_other_words_need_no_other_trial() -> None:
     """A trial with its words replaced is the trial of an agent that says so."""
     evidence = played(CASE, Oracle(CASE))
 
-    assert played(CASE, Outspoken(CASE)) == revoiced(evidence, 2, "I'd rather not say.")
+    assert played(CASE, Outspoken(CASE)) == with_reply(evidence, 2, "I'd rather not say.")
 
 
 BOTH = conversation(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from pytest_crmeval.conversations.scorers.groundedness import Grounds, follows_from, kind_of, rows_in, sums
+from pytest_crmeval.conversations.scorers.groundedness import KnownValues, follows_from, kind_of, rows_in, sums
 from pytest_crmeval.conversations.scorers.mentions import read
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message, agent_says, crm_says, user_says
@@ -12,14 +12,14 @@ from tests.fakes import call, calls, says
 from tests.plays import FLEET, HARBOR, LARGE_QUOTE, MIRA, SMALL_QUOTE, found, refused, row, uid
 
 
-def baseless(text: str, *messages: Message, today: str = "2025-11-12") -> list[str]:
+def unsupported(text: str, *messages: Message, today: str = "2025-11-12") -> list[str]:
     """Return what a reply says that nothing before it bears out."""
-    grounds = Grounds(today)
-    grounds.add(messages)
-    return list(grounds.baseless(read(text)))
+    known_values = KnownValues(today)
+    known_values.add(messages)
+    return list(known_values.unsupported(read(text)))
 
 
-HEARD = (
+DIALOGUE = (
     user_says("My budget is 4,711, until Dec 5."),
     agent_says(calls(call("client_search", email="asked@a.example"))),
     crm_says(
@@ -56,7 +56,7 @@ HEARD = (
 )
 def test_what_was_heard_bears_a_reply_out(text: str) -> None:
     """The user, the CRM, what it was asked for, today; what these make together; and what is too small to matter."""
-    assert [] == baseless(text, *HEARD)
+    assert [] == unsupported(text, *DIALOGUE)
 
 
 @pytest.mark.parametrize(
@@ -79,12 +79,12 @@ def test_what_was_heard_bears_a_reply_out(text: str) -> None:
     ],
 )
 def test_what_was_not_heard_is_baseless(text: str, expected: list[str]) -> None:
-    assert expected == baseless(text, *HEARD)
+    assert expected == unsupported(text, *DIALOGUE)
 
 
 def test_what_the_agent_itself_said_proves_nothing() -> None:
     """Otherwise a lie would be true the second time."""
-    assert ["555"] == baseless("555", user_says("Hello."), agent_says(says("555")))
+    assert ["555"] == unsupported("555", user_says("Hello."), agent_says(says("555")))
 
 
 def test_numbers_add_up_over_results() -> None:
@@ -92,8 +92,8 @@ def test_numbers_add_up_over_results() -> None:
     one, other = crm_says([found([SMALL_QUOTE])]), crm_says([found(LARGE_QUOTE)])
     third = crm_says([found([{**SMALL_QUOTE, "quote_id": uid("third"), "amount": 11.0}])])
 
-    assert [] == baseless("1,275,011", one, other, third, one)
-    assert ["1,350,011"] == baseless("1,350,011", one, other, third, one)
+    assert [] == unsupported("1,275,011", one, other, third, one)
+    assert ["1,350,011"] == unsupported("1,350,011", one, other, third, one)
 
 
 def test_groups_of_rows_add_up() -> None:
@@ -102,54 +102,55 @@ def test_groups_of_rows_add_up() -> None:
         {**FLEET, "opportunity_id": uid(str(n)), "amount": 1000.0 * n, "owner": "DE"[n % 2]} for n in range(1, 8)
     ]
 
-    assert [] == baseless("Dana has $12,000, Eve $16,000, together $28,000", crm_says([found(deals)]))
-    assert ["29,000"] == baseless("together $29,000", crm_says([found(deals)]))
+    assert [] == unsupported("Dana has $12,000, Eve $16,000, together $28,000", crm_says([found(deals)]))
+    assert ["29,000"] == unsupported("together $29,000", crm_says([found(deals)]))
 
 
 def test_of_many_numbers_pairs_prove_nothing() -> None:
     """With enough numbers any figure is the difference of two."""
     many = user_says(", ".join(f"{number}.0" for number in range(1000, 1500, 7)))
 
-    assert ["2,007"] == baseless("2,007", many)
-    assert [] == baseless("2,007", user_says("1000 and 1007"))
+    assert ["2,007"] == unsupported("2,007", many)
+    assert [] == unsupported("2,007", user_says("1000 and 1007"))
 
 
 def test_an_id_that_begins_with_digits_may_be_cut_short() -> None:
     """It looks like a number then."""
     heard = user_says("about 12345678-cec1-59dd-933c-2ef2b966d0b0")
 
-    assert [] == baseless("ID 12345678\u2026", heard)
-    assert ["12,345,679"] == baseless("ID 12345679\u2026", heard)
+    assert [] == unsupported("ID 12345678\u2026", heard)
+    assert ["12,345,679"] == unsupported("ID 12345679\u2026", heard)
 
 
 def test_words_that_were_heard() -> None:
     """Whole ones, in any case; names of columns count."""
-    grounds = Grounds()
-    grounds.add(HEARD)
+    known_values = KnownValues()
+    known_values.add(DIALOGUE)
 
     assert [True, True, True, False, False] == [
-        grounds.has_said(words) for words in ("harbor LIGHT", "Proposal", "valid until", "Harb", "Negotiation")
+        known_values.contains_words(words)
+        for words in ("harbor LIGHT", "Proposal", "valid until", "Harb", "Negotiation")
     ]
 
 
 def test_rows_are_counted_by_kind() -> None:
-    grounds = Grounds()
-    grounds.add(
+    known_values = KnownValues()
+    known_values.add(
         [user_says("All five?"), crm_says([found([SMALL_QUOTE, LARGE_QUOTE, FLEET]), found({"total_count": 7})])]
     )
 
-    assert {5.0, 7.0, 2.0, 1.0, 0.0} == grounds.counts("quote_id")
-    assert {5.0, 7.0, 1.0, 0.0} == grounds.counts("opportunity_id")
-    assert {5.0, 7.0, 0.0} == grounds.counts("contact_id")
-    assert {5.0, 7.0, 3.0, 2.0, 1.0, 0.0} == grounds.counts("")
+    assert {5.0, 7.0, 2.0, 1.0, 0.0} == known_values.counts("quote_id")
+    assert {5.0, 7.0, 1.0, 0.0} == known_values.counts("opportunity_id")
+    assert {5.0, 7.0, 0.0} == known_values.counts("contact_id")
+    assert {5.0, 7.0, 3.0, 2.0, 1.0, 0.0} == known_values.counts("")
 
 
 def test_people_that_were_heard_of() -> None:
     """First name and last name."""
-    grounds = Grounds()
-    grounds.add([crm_says([found([MIRA])]), agent_says(calls(call("x", first_name="Ada", last_name="Lee")))])
+    known_values = KnownValues()
+    known_values.add([crm_says([found([MIRA])]), agent_says(calls(call("x", first_name="Ada", last_name="Lee")))])
 
-    assert {("Mira", "O'Brien"), ("Ada", "Lee")} == grounds.people
+    assert {("Mira", "O'Brien"), ("Ada", "Lee")} == known_values.people
 
 
 @pytest.mark.parametrize(
