@@ -22,6 +22,7 @@ check: $(READY)  ## style, types, floors
 bench: $(READY)  ## measure, side by side
 	$(VENV)/bin/python benchmarks/startup.py
 	$(VENV)/bin/python benchmarks/cli.py
+	$(VENV)/bin/python -m benchmarks.view
 	$(VENV)/bin/python benchmarks/overhead.py
 	$(VENV)/bin/python benchmarks/conversations.py
 	$(VENV)/bin/python benchmarks/models.py

@@ -17,6 +17,7 @@ COMMANDS = {
     "status": ("pytest_crmeval.cli.status", "show the progress of a run, or watch it"),
     "stop": ("pytest_crmeval.cli.stop", "stop a run gracefully"),
     "list": ("pytest_crmeval.cli.listing", "list the runs"),
+    "view": ("pytest_crmeval.cli.view", "show all runs in a browser"),
     "report": ("pytest_crmeval.cli.report", "show the figures of a run"),
     "show": ("pytest_crmeval.cli.show", "show one case with its dialogue"),
     "export": ("pytest_crmeval.cli.export", "write a run as tables, or as logs for Inspect"),

@@ -80,8 +80,8 @@ def run_of(folder: Path) -> RunOnDisk:
         state = state_of(folder, job)
         tasks = job.tasks if state not in {State.RUNNING, State.LOST} else _journalled(folder) or job.tasks
         return RunOnDisk(id=job.id, folder=folder, state=state, when=job.started or job.submitted, job=job, tasks=tasks)
-    head = _head(_report_of(folder))
-    if is_held(folder) or not head or _is_outdated(folder):
+    head = current_head(folder)
+    if not head:
         state = State.RUNNING if is_held(folder) else State.LOST
         when, trouble = _begun(folder)
         tasks = _journalled(folder)
@@ -94,6 +94,12 @@ def run_of(folder: Path) -> RunOnDisk:
         job=None,
         tasks=[_task(summary) for summary in head["results"]],
     )
+
+
+def current_head(folder: Path) -> Mapping[str, Any]:
+    """Return the report of a run without its trials; empty if there is none, or if the run goes on after it."""
+    head = _head(_report_of(folder))
+    return {} if not head or is_held(folder) or _is_outdated(folder) else head
 
 
 def runs_in(*reports: Path) -> list[RunOnDisk]:
@@ -128,6 +134,12 @@ def point(link: Path, target: str) -> None:
 
 def _folders(reports: Path) -> Iterable[Path]:
     """Return the folders of runs, also of runs of which only the report is left."""
+    found, alone = candidates(reports)
+    return [*found, *(path for path in alone if _head(_report_of(path)))]
+
+
+def candidates(reports: Path) -> tuple[Sequence[Path], Sequence[Path]]:
+    """Return the folders of runs, and those of runs without a folder if the JSON file of that name is a report."""
     found: dict[str, Path] = {}
     alone: list[Path] = []
     try:
@@ -139,8 +151,8 @@ def _folders(reports: Path) -> Iterable[Path]:
                 elif entry.is_file(follow_symlinks=False) and entry.name.endswith(".json"):
                     alone.append(path.with_suffix(""))
     except OSError:
-        return ()
-    return [*found.values(), *(path for path in alone if path.name not in found and _head(_report_of(path)))]
+        return (), ()
+    return list(found.values()), [path for path in alone if path.name not in found]
 
 
 def _at(path: Path) -> Path | None:

@@ -1,6 +1,7 @@
 """The only reader of journals: of completed runs, of runs in progress, and of many runs for their usage."""
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -201,6 +202,27 @@ def read(path: Path) -> RunRecord:
     except OSError as error:
         raise JournalError(f"{path}: {error.strerror}") from error
     return past
+
+
+def latest_trials(path: Path, room: int = 400_000) -> "list[Trial]":
+    """Return the trials in the last ``room`` bytes of a journal, the latest first; empty if it can't be read."""
+    from pytest_crmeval.domain.trial import Trial
+
+    found: list[Trial] = []
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - room))
+            lines_read = file.read(room).splitlines(keepends=True)[1 if size > room else 0 :]
+    except OSError:
+        return []
+    for line in lines_read:
+        try:
+            trial = decoded_line(line, _FULL).trial
+            found += [] if trial is None else [Trial.from_dict(trial)]
+        except (ValueError, KeyError, TypeError):  # incomplete, or not a line of a journal
+            continue
+    return found[::-1]
 
 
 @contextmanager

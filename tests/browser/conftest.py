@@ -36,9 +36,10 @@ def browser() -> Iterator[Browser]:
 class Opened:
     """A page, and everything that it did which it should not do."""
 
-    def __init__(self, page: Page, expected: str) -> None:
+    def __init__(self, page: Page, expected: str, server: str = "") -> None:
         self.page = page
         self._expected = expected
+        self._allowed = (server, "data:") if server else ("file:", "blob:", "data:")
         self.trouble: list[str] = []
         page.on("console", lambda message: self._note(message.type, message.text))
         page.on("pageerror", lambda error: self.trouble.append(f"error: {error}"))
@@ -54,7 +55,7 @@ class Opened:
         dialog.dismiss()
 
     def _check(self, url: str) -> None:
-        if not url.startswith(("file:", "blob:", "data:")):
+        if not url.startswith(self._allowed):
             self.trouble.append(f"asked {url}")
 
 
@@ -63,18 +64,30 @@ Open = Callable[..., Page]
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[Open]:
-    """Return a function that opens a page from the disk; at the end nothing may have gone wrong in any of them."""
+    """Return a function that opens a page, from the disk or from a server that ``server`` names.
+
+    At the end nothing may have gone wrong in any of them.
+    """
     opened: list[Opened] = []
 
-    def open_with(path: Path, *, width: int = 1280, scheme: str = "light", place: str = "", expects: str = "") -> Page:
+    def open_with(  # noqa: PLR0913 (what a browser can be)
+        path: Path | str,
+        *,
+        width: int = 1280,
+        scheme: str = "light",
+        place: str = "",
+        expects: str = "",
+        server: str = "",
+    ) -> Page:
         context = browser.new_context(
             viewport={"width": width, "height": 800},
             color_scheme=scheme,  # type: ignore[arg-type] # light or dark
             reduced_motion="reduce",
         )
         context.set_default_timeout(PATIENCE)
-        opened.append(Opened(context.new_page(), expects))
-        opened[-1].page.goto(f"{path.as_uri()}{place}")
+        opened.append(Opened(context.new_page(), expects, server))
+        address = path if isinstance(path, str) else path.as_uri()
+        opened[-1].page.goto(f"{address}{place}")
         return opened[-1].page
 
     yield open_with

@@ -1,19 +1,19 @@
 """The HTML page of a run: one file that a browser opens from disk, without a network."""
 
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_crmeval.domain.json import TURNING, JsonObject
+from pytest_crmeval.domain.json import TURNING, Json, JsonObject
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.wire import encoded_quickly
 from pytest_crmeval.journal.gc_pause import gc_paused
 from pytest_crmeval.journal.ids import LATEST
 from pytest_crmeval.journal.index import point
-from pytest_crmeval.render.page.baseline import Earlier, changes_of, earlier_dialogues
+from pytest_crmeval.render.page.baseline import changes_of, earlier_dialogues
 from pytest_crmeval.render.page.beside import baseline_beside, folder_beside
 from pytest_crmeval.render.page.dialogues import dialogue, kept
 from pytest_crmeval.render.page.packs import Packs, packed
@@ -21,7 +21,17 @@ from pytest_crmeval.render.page.rows import rows_of
 from pytest_crmeval.render.page.view import view_of
 from pytest_crmeval.report.report import Report
 
-__all__ = ["baseline_beside", "folder_beside", "rendered", "save", "write"]
+__all__ = [
+    "baseline_beside",
+    "data_of",
+    "dialogues_of",
+    "environment",
+    "folder_beside",
+    "rendered",
+    "save",
+    "text_of",
+    "write",
+]
 
 if TYPE_CHECKING:  # importing it takes as long as summarising a small run
     from jinja2 import Environment
@@ -43,8 +53,7 @@ def write(report: Report, reports: Path) -> Path:
 @gc_paused()
 def save(report: Report, run: Path, path: Path, baseline: tuple[Report, Path] | None = None) -> None:
     """Write the page of a run, completely or not at all; ``run`` is its folder."""
-    earlier = earlier_dialogues(report.comparison, baseline)
-    packs = packed(_dialogues(report, run, earlier), path)
+    packs = packed(dialogues_of(report, report.trials, run, baseline), path)
     draft = path.with_name(f"{path.name}.part")
     try:
         draft.write_text(rendered(report, packs, path.stem), encoding="utf-8", errors="backslashreplace")
@@ -57,25 +66,37 @@ def rendered(report: Report, packs: Packs, folder: str) -> str:
     """Return the page; ``folder`` is the name of the folder beside it."""
     from markupsafe import Markup
 
-    script = _text("page.js")
+    script, css = text_of("page.js"), text_of("page.css")
+    # The browser may run our script and the packs beside the page, and send nothing to the network.
+    policy = (
+        f"default-src 'none'; script-src {_digest(script)} 'self' file:; style-src {_digest(css)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    page = environment().get_template("page.html")
+    return page.render(
+        view=view_of(report),
+        data=data_of(report, packs=list(packs.starts), folder=folder),
+        packs=packs.contents,
+        css=Markup(css),  # noqa: S704 (ours)
+        script=Markup(script),  # noqa: S704 (ours)
+        policy=policy,
+    )
+
+
+def data_of(report: Report, **more: Json) -> str:
+    """Return the list of trials for the script of the page, as the content of a script element."""
+    from markupsafe import Markup
+
     changes = changes_of(report.comparison)
     changed = {str(n): name for n, trial in enumerate(report.trials) if (name := changes.get(_place(trial)))}
-    data = {**rows_of(report.trials), "changes": changed, "packs": list(packs.starts), "folder": folder}
-    # The browser may run our script and the packs beside the page, and send nothing to the network.
-    digest = b64encode(sha256(script.encode()).digest()).decode()
-    return (
-        _environment()
-        .get_template("page.html")
-        .render(
-            view=view_of(report),
-            data=Markup(in_script(data)),  # noqa: S704 (nothing in it ends a script)
-            packs=packs.contents,
-            css=Markup(_text("page.css")),  # noqa: S704 (ours)
-            script=Markup(script),  # noqa: S704 (ours)
-            policy=f"default-src 'none'; script-src 'sha256-{digest}' 'self' file:; style-src 'unsafe-inline'; "
-            "base-uri 'none'; form-action 'none'",
-        )
-    )
+    repeats = {str(n): trial.planned.trial for n, trial in enumerate(report.trials) if trial.planned.trial > 1}
+    data: JsonObject = {**rows_of(report.trials), "changes": changed, "repeats": repeats, **more}
+    return Markup(in_script(data))  # noqa: S704 (nothing in it ends a script)
+
+
+def _digest(content: str) -> str:
+    """Return the source expression of an inline script or style; the content has no space around it."""
+    return f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'"
 
 
 def in_script(value: JsonObject) -> str:
@@ -83,8 +104,12 @@ def in_script(value: JsonObject) -> str:
     return encoded_quickly(value).decode().translate(_UNSAFE)
 
 
-def _dialogues(report: Report, run: Path, earlier: Earlier) -> Iterator[JsonObject]:
-    for trial in report.trials:
+def dialogues_of(
+    report: Report, trials: Iterable[Trial], run: Path, baseline: tuple[Report, Path] | None
+) -> Iterator[JsonObject]:
+    """Yield trials of a report as the page shows them; those that have changed with the dialogue of the baseline."""
+    earlier = earlier_dialogues(report.comparison, baseline)
+    for trial in trials:
         shown = dialogue(trial, kept(run, trial))
         before = earlier.get(_place(trial))
         yield {**shown, "before": before} if before else shown
@@ -95,11 +120,12 @@ def _place(trial: Trial) -> tuple[str, str, str]:
 
 
 @cache
-def _environment() -> "Environment":
+def environment(*folders: Path) -> "Environment":
+    """Return the templates of the page, and those in other folders, which may use them."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(
-        loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, finalize=_readable
+        loader=FileSystemLoader([*folders, _TEMPLATES]), autoescape=True, undefined=StrictUndefined, finalize=_readable
     )
 
 
@@ -111,5 +137,6 @@ def _readable(value: object) -> object:
 
 
 @cache
-def _text(name: str) -> str:
+def text_of(name: str) -> str:
+    """Return the script or the styles of the page."""
     return (_TEMPLATES / name).read_text(encoding="utf-8")

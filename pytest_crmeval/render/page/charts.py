@@ -15,7 +15,7 @@ APART = 13
 """The minimum distance between two labels."""
 MUCH = 20
 """The scale is logarithmic if the largest value is more than this many times the smallest."""
-_RATES = (0.0, 0.25, 0.5, 0.75, 1.0)
+_SHOWN_RATES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +42,10 @@ class Dot:
     anchor: str = "start"
     title: str = ""
     """The tooltip."""
+    link: str = ""
+    """What the dot leads to."""
+    mood: str = ""
+    """``better`` or ``worse`` for a significant change, which is marked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,10 +91,14 @@ class Chart:
     head: Sequence[str] = ()
     rows: Sequence[Sequence[str]] = ()
 
-    width: float = field(default=WIDTH, init=False)
+    width: float = WIDTH
     left: float = field(default=LEFT, init=False)
-    right: float = field(default=WIDTH - RIGHT, init=False)
     top: float = field(default=TOP, init=False)
+
+    @property
+    def right(self) -> float:
+        """The right end of the horizontal axis."""
+        return self.width - RIGHT
 
     @property
     def bottom(self) -> float:
@@ -119,7 +127,8 @@ class Series:
     points: Sequence[Point]
 
 
-_UP = Scale(low=0.0, high=1.0, start=HEIGHT - BOTTOM, end=TOP)
+RATES = Scale(low=0.0, high=1.0, start=HEIGHT - BOTTOM, end=TOP)
+"""The vertical scale of rates."""
 
 
 def cost_against_quality(points: Sequence[tuple[Point, int]]) -> Chart:
@@ -154,7 +163,7 @@ def cost_against_quality(points: Sequence[tuple[Point, int]]) -> Chart:
         caption="Up is better, left is cheaper; the whiskers are 95 % intervals.",
         across="dollars per trial",
         x=[Tick(at=scale(value), label=dollars(value)) for value in scale.ticks()],
-        y=_rates(),
+        y=rates_axis(),
         dots=done,
         head=("subject", "cost per trial", "pass rate", "95 % interval"),
         rows=[(point.name, dollars(point.x), rate(point.rate), interval(point.low, point.high)) for point, _ in points],
@@ -193,7 +202,7 @@ def curve(title: str, caption: str, across: str, series: Sequence[Series]) -> Ch
         caption=caption,
         across=across,
         x=[Tick(at=scale(value), label=whole(value)) for value in marks],
-        y=_rates(),
+        y=rates_axis(),
         lines=[_line(one, scale) for one in series],
         head=(across, "subject", "rate", "95 % interval"),
         rows=[
@@ -210,13 +219,19 @@ def _fitting(values: Sequence[float], start: float, end: float) -> Scale:
     return logarithmic(values, start, end) if is_wide else linear(values, start, end)
 
 
-def _rates() -> Sequence[Tick]:
-    return [Tick(at=_UP(value), label=f"{value:.0%}") for value in _RATES]
+def rates_axis() -> Sequence[Tick]:
+    """Return the ticks of rates."""
+    return [Tick(at=RATES(value), label=f"{value:.0%}") for value in _SHOWN_RATES]
 
 
 def _dot(point: Point, scale: Scale, colour: int) -> Dot:
     return Dot(
-        x=scale(point.x), y=_UP(point.rate), low=_UP(point.low), high=_UP(point.high), colour=colour, title=point.title
+        x=scale(point.x),
+        y=RATES(point.rate),
+        low=RATES(point.low),
+        high=RATES(point.high),
+        colour=colour,
+        title=point.title,
     )
 
 

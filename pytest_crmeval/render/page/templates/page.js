@@ -23,6 +23,8 @@
     return {
       number,
       name: get("case"),
+      case: get("case").slice(0, data.repeats[number] ? -` #${data.repeats[number]}`.length : undefined),
+      trial: data.repeats[number] || 1,
       suite: data.suites[get("suite")],
       subject: data.subjects[get("subject")],
       verdict: data.verdicts[get("verdict")],
@@ -190,7 +192,16 @@
     }
     return packs.get(number);
   };
+  // `crmeval view` is asked for a dialogue when it is opened; a file has all of them in packs.
+  const served = async (number) => {
+    const { suite, subject, trial, case: name } = trials[number];
+    const given = new URLSearchParams({ number, suite, subject, case: name, trial, baseline: data.baseline });
+    const answer = await fetch(`trial?${given}`);
+    if (!answer.ok) throw new Error("missing");
+    return answer.json();
+  };
   const dialogueOf = async (number) => {
+    if (data.served) return served(number);
     let which = data.packs.length - 1;
     while (which > 0 && data.packs[which] > number) which -= 1;
     return (await pack(which))[number - data.packs[which]];
@@ -345,7 +356,7 @@
     find("trial-title").focus();
     const parts = await dialogueOf(number).then((detail) => layOut(trial, detail), () => [
       make("div", { class: "line" }, verdict(trial.verdict)), trial.why ? make("p", { class: "text" }, trial.why) : null,
-      make("p", { class: "note" }, `The dialogues are missing: keep the folder ${data.folder}/page beside this file.`),
+      make("p", { class: "note" }, data.served ? "This dialogue can't be loaded: the run has changed, or crmeval view has ended. Load the page again." : `The dialogues are missing: keep the folder ${data.folder}/page beside this file.`),
     ].filter(Boolean));
     if (opened !== number) return;
     dialog.classList.toggle("two", parts.two === true);
@@ -372,6 +383,13 @@
     const found = /^#trial-(\d+)$/.exec(location.hash);
     if (found && trials[Number(found[1])]) open(Number(found[1]));
     else if (dialog.open) dialog.close();
+    // A trial may also be named: #case?suite=crm&subject=gpt&case=c-1&trial=1
+    if (location.hash.startsWith("#case?")) {
+      const wanted = new URLSearchParams(location.hash.slice("#case?".length));
+      const named = trials.find((trial) => trial.suite === wanted.get("suite") && trial.subject === wanted.get("subject")
+        && trial.case === wanted.get("case") && trial.trial === Number(wanted.get("trial") ?? 1));
+      if (named) { history.replaceState(null, "", `#trial-${named.number}`); open(named.number); }
+    }
     if (location.hash.startsWith("#trials?")) ask(new URLSearchParams(location.hash.slice("#trials?".length)));
   };
 
