@@ -21,6 +21,7 @@ was said or shown before. The same seed and count give the same file, byte for b
 is written, the oracle plays each conversation on a real PostgreSQL (embedded, or the one that CRMEVAL_DSN names).
 
     crmeval generate --seed 42 --count 1200 -o evals/data/crm.jsonl     # the bundled suite
+    crmeval generate --level hard --seed 42 --count 400 -o evals/data/crm-hard.jsonl     # the hard one
     crmeval generate --seed 7 --count 50 -o mine.jsonl && crmeval describe mine.jsonl
     crmeval generate --count 3 -o - | jq .turns
 
@@ -35,6 +36,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=42, help="seed of the random choices (default: 42)")
     parser.add_argument(
         "--count", type=positive, default=1200, metavar="N", help="number of conversations (default: 1200)"
+    )
+    parser.add_argument(
+        "--level",
+        choices=("usual", "hard"),
+        default="usual",
+        help="hard: large CRMs, company rules, changes by other users and other difficulties (default: usual)",
     )
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="FILE", help="file to write; - for standard output"
@@ -53,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         with TemporaryDirectory() as folder:
             draft = Path(folder) / "conversations.jsonl"
-            turns = _write(options.seed, options.count, draft)
+            turns = _write(options, draft)
             _spare(target, draft, force=options.force)
             problems = _played(draft)
             if problems:
@@ -77,13 +84,13 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _write(seed: int, count: int, draft: Path) -> int:
+def _write(options: argparse.Namespace, draft: Path) -> int:
     """Write the draft and return its number of turns."""
-    from pytest_crmeval.conversations.generator import generate, line_of
+    from pytest_crmeval.conversations.generator import generate, generate_hard, line_of
 
-    turns = 0
+    turns, records = 0, (generate_hard if options.level == "hard" else generate)(options.seed, options.count)
     with draft.open("w", encoding="utf-8", newline="\n") as file:
-        for number, record in enumerate(generate(seed, count), start=1):
+        for number, record in enumerate(records, start=1):
             file.write(line_of(record))
             turns += len(record.turns)
             show_progress(number)

@@ -31,6 +31,16 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path, capsys: pytest.Captu
     assert [] == list(tmp_path.glob("*.part"))
 
 
+def test_hard_conversations_are_the_same_for_a_seed(tmp_path: Path) -> None:
+    """They are played before they are written, as the others are."""
+    files = [tmp_path / name for name in ("one.jsonl", "again.jsonl", "other.jsonl")]
+    for file, seed in zip(files, ("5", "5", "6"), strict=True):
+        assert 0 == cli.main(["generate", "--level", "hard", "--seed", seed, "--count", "5", "-o", str(file)])
+
+    assert files[0].read_bytes() == files[1].read_bytes() != files[2].read_bytes()
+    assert all("hard" in json.loads(line)["tags"] for line in files[2].read_text(encoding="utf-8").splitlines())
+
+
 def test_what_is_written_elsewhere_is_not_lost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mine = tmp_path / "mine.jsonl"
     mine.write_text("written by hand", encoding="utf-8")

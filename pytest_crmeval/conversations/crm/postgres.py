@@ -67,6 +67,8 @@ class PostgresCrm:
         """Transactions since the last vacuum."""
         self._tools = {in_pages: _new_tools(in_pages=in_pages) for in_pages in (False, True)}
         self._in_pages = False
+        self._encoded: tuple[Seed, datetime, bytes, Sequence[Jsonb]] | None = None
+        """The last seed as a statement with its values: the agent's trial has the same one as the reference."""
         self._safe = False
         """Whether there is a savepoint of the present state."""
         set_json_loads(msgspec.json.decode, connection)
@@ -186,12 +188,15 @@ class PostgresCrm:
             raise CrmConnectionLost(f"the connection to PostgreSQL was lost: {_message(error)}") from error
 
     def _insert_seed(self, seed: Seed, now: datetime) -> None:
-        tables = seed_rows(seed, now)
-        if not tables:
+        if self._encoded is None or self._encoded[0] is not seed or self._encoded[1] != now:
+            tables = seed_rows(seed, now)
+            values = [Jsonb(msgspec.json.encode(rows), dumps=bytes) for rows in tables.values()]
+            self._encoded = (seed, now, _insert_into(tuple(tables)) if tables else b"", values)
+        _, _, statement, encoded = self._encoded
+        if not statement:
             return
         try:
-            values = [Jsonb(rows, dumps=msgspec.json.encode) for rows in tables.values()]
-            self._connection.execute(_insert_into(tuple(tables)), values)
+            self._connection.execute(statement, encoded)
         except (psycopg.DataError, psycopg.IntegrityError, psycopg.errors.ProgramLimitExceeded) as error:
             entity = next((f".{name}" for name, (table, _) in TABLES.items() if table == error.diag.table_name), "")
             detail = error.diag.message_detail or ""

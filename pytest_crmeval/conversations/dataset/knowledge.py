@@ -18,6 +18,7 @@ from pytest_crmeval.conversations.scorers.mentions import Reading, read
 from pytest_crmeval.domain.calls import canonical, writes
 from pytest_crmeval.domain.messages import ToolCall
 from pytest_crmeval.domain.state import TABLES
+from pytest_crmeval.domain.trouble import Change
 
 ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _EMAIL = re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+")
@@ -37,6 +38,8 @@ _CALCULATION = re.compile(
     r"|(?<!\d)(?<!\d )\b(?:thousand|million)\b"
 )
 """Words for numbers that have to be computed, which we don't attempt."""
+_STEP = re.compile(r"\b(?:nearest|next|multiple of|full) (?P<step>\d{1,4})\b|\bnearest unit\b")
+"""What an amount is rounded to."""
 _COPY = re.compile(r"\b(?:same|like|copy|duplicate|identical)\b")
 _NUMERAL = re.compile(r"\d{1,15}(?:\.\d{1,15})?")
 _PHONE = re.compile(r"[\d\s()+./-]{7,}")
@@ -82,7 +85,10 @@ class Knowledge:
         self._last = self._lately = ""
         """The user's words in this turn, and in this one and the one before."""
         self._said: set[str] = set()
-        self._shown: set[str] = set()
+        self._said_stems: set[str] = set()
+        self._shown_words: set[str] = set()
+        self._shown_unread: list[Row] = []
+        """Rows whose words are not among ``_shown_words`` yet."""
         self._readings: list[Reading] = []
         self._unread: list[str] = []
         self._seen: list[Row] = []
@@ -105,7 +111,9 @@ class Knowledge:
         self._lately = f"{self._last}\n{text}"
         self._last = text
         self._text += f"{text}\n{_AT.sub('@', _DOT.sub('.', text))}\n"
-        self._said.update(_words(text))
+        words = _words(text)
+        self._said.update(words)
+        self._said_stems.update(word[:STEM] for word in words)
         self._unread.append(utterance)
         self._reachable = None
 
@@ -118,7 +126,7 @@ class Knowledge:
             self._entities.add(entity)
             brought += self.rows[entity].values()
         self._seen += brought
-        self._shown |= _words_of(brought)
+        self._shown_unread += brought
         self._reachable = None
 
     def seen_rows(self) -> Sequence[Row]:
@@ -130,6 +138,11 @@ class Knowledge:
         if self._reachable is None:
             self._reachable = self._find_reachable()
         return [*self._seen, *(row for entity, rows in self._reachable.items() if entity != without for row in rows)]
+
+    def rows_with_ids(self, call: ToolCall) -> Sequence[Row]:
+        """Return the rows that a call names by their ids; these ids have to be known as well."""
+        ids = {value for value in call.arguments.values() if isinstance(value, str)}
+        return [rows[each] for rows in self.rows.values() for each in sorted(ids & rows.keys())]
 
     def asks_for_copy(self) -> bool:
         """Whether the user wants a record to be like another one."""
@@ -157,18 +170,19 @@ class Knowledge:
         )
 
     def _finds_id(self, identity: str) -> bool:
-        stems = self._stems()
         for rows in self.rows.values():
-            if (row := rows.get(identity)) and (len(rows) == 1 or self._mentions(row, stems)):
+            if (row := rows.get(identity)) and (len(rows) == 1 or self._mentions(row, self._said_stems)):
                 return True  # the common case, which needs no other rows
         return any(identity in _ids(row) for row in self.reachable_rows())
 
-    def _stems(self) -> set[str]:
-        return {word[:STEM] for word in self._said | self._shown}
+    def _shown(self) -> set[str]:
+        self._shown_words |= _words_of(self._shown_unread)
+        self._shown_unread.clear()
+        return self._shown_words
 
     def _find_reachable(self) -> Mapping[str, Sequence[Row]]:
         """Return the rows that can be found: by a word or a number, by a row they belong to, or as the only row."""
-        stems = self._stems()
+        stems = self._said_stems | {word[:STEM] for word in self._shown()}
         left = [
             (entity, row) for entity, rows in self.rows.items() if entity not in self._entities for row in rows.values()
         ]
@@ -209,7 +223,9 @@ class Knowledge:
             sums |= {round(total + operand, 2) for total in sums}
         if number in sums:
             return True
-        return any(abs(number - result) < CENT for a in said | known for b in said for result in _results(a, b))
+        steps = [int(match["step"] or 1) for match in _STEP.finditer(self._text)]
+        near = max(steps, default=CENT)
+        return any(abs(number - result) < near for a in said | known for b in said for result in _results(a, b))
 
     def _says_choice(self, choice: str, rows: Sequence[Row]) -> bool:
         if any(choice == value for row in rows for value in row.values()):
@@ -230,7 +246,7 @@ class Knowledge:
             return True
         if _NUMERAL.fullmatch(text) and self._says_number(float(text)):
             return True
-        said = self._said | self._shown
+        said = self._said | self._shown()
         words = _words(text.casefold())
         known = sum(
             word in said
@@ -247,6 +263,9 @@ def expected_calls(record: ConversationRecord) -> Iterator[tuple[TurnRecord, Too
     if record.policy:
         knowledge.add_utterance(record.policy)
     for turn in record.turns:
+        for change in record.trouble:
+            if isinstance(change, Change) and change.turn == turn.turn_id:
+                knowledge.add_call(ToolCall(tool=change.tool, arguments=change.arguments))
         knowledge.add_utterance(turn.user_utterance)
         for place, call in enumerate(map(canonical, turn.calls)):
             yield turn, call, knowledge
@@ -261,12 +280,13 @@ def unknown_arguments(turn: TurnRecord, call: ToolCall, knowledge: Knowledge) ->
     address of a new contact does not come from another contact.
     """
     rows = knowledge.seen_rows
+    own = knowledge.rows_with_ids(call) if writes(call.tool) else []
     if writes(call.tool):
         entity = TOOLS.get(call.tool, "") if makes_new(call.tool) and not knowledge.asks_for_copy() else ""
         rows = partial(knowledge.reachable_rows, without=entity)
     for name, value in call.arguments.items():
         known = name in turn.implied_args or DEFAULTS.get((call.tool, name)) == value
-        if not known and not knowledge.includes(name, value, rows):
+        if not known and not knowledge.includes(name, value, lambda: own) and not knowledge.includes(name, value, rows):
             yield name, value
 
 
@@ -312,7 +332,12 @@ def _results(a: float, b: float) -> Iterator[float]:
 
 
 def _numbers(rows: Iterable[Row]) -> set[float]:
-    return {float(value) for row in rows for value in row.values() if _is_number(value)}
+    found = set[float]()
+    for row in rows:
+        found.update(float(value) for value in row.values() if _is_number(value))
+        if text := row.get("notes") or row.get("content"):
+            found.update(figure.value for figure in read(str(text)).figures)
+    return found
 
 
 def _is_number(value: object) -> TypeGuard[float]:

@@ -4,11 +4,14 @@
 ``writer.py`` chooses a scenario (``scenarios/``), which changes the rows as the CRM would and returns an intent: the
 expected call, and the values to be said. ``wordings.py`` and ``naming.py`` put the intent into words, and ``lines.py``
 writes the line of the dataset. ``tally.py`` rejects conversations that are too similar to earlier ones.
+
+The conversations of the level ``hard`` are written by ``hard/``.
 """
 
 from collections.abc import Iterator
 
 from pytest_crmeval.conversations.dataset.records import ConversationRecord
+from pytest_crmeval.conversations.generator.hard import generate_hard
 from pytest_crmeval.conversations.generator.lines import line_of, recorded
 from pytest_crmeval.conversations.generator.naming import DeadEndError
 from pytest_crmeval.conversations.generator.seeded_random import SeededRandom
@@ -17,7 +20,7 @@ from pytest_crmeval.conversations.generator.tally import Tally
 from pytest_crmeval.conversations.generator.wordings import Speech
 from pytest_crmeval.conversations.generator.writer import ConversationWriter
 
-__all__ = ["DeadEndError", "generate", "line_of"]
+__all__ = ["DeadEndError", "generate", "generate_hard", "line_of"]
 
 ATTEMPTS = 50
 

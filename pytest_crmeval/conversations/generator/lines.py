@@ -1,7 +1,7 @@
 """A generated conversation as a line of a file."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -36,6 +36,8 @@ def line_of(record: ConversationRecord) -> str:
     plain = msgspec.to_builtins(record, str_keys=True)
     if "cumulative_context" in plain:
         plain["cumulative_context"] = _without_none(plain["cumulative_context"])
+    if record.page_size:  # there are many rows
+        plain["initial_entities"] = {"seed_tables": _tables(plain["initial_entities"]["seed_data"])}
     ordered = {name: plain[name] for name in _FIRST if name in plain} | {"complexity_level": record.complexity_level}
     return json.dumps(ordered | plain, ensure_ascii=False, separators=(",", ":")) + "\n"
 
@@ -106,6 +108,16 @@ def _chain(writer: ConversationWriter, turns: Sequence[dict[str, Any]]) -> dict[
         "segment_boundaries": boundaries,
         "cumulative_context": {"segment_summaries": summaries},
     }
+
+
+def _tables(rows: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, Any]:
+    """Return rows as tables, without the name of each column in each row."""
+    found: dict[str, Any] = {}
+    for entity, by_id in rows.items():
+        names = [*dict.fromkeys(name for row in by_id.values() for name in row)]
+        values = [[row_id, *(row.get(name) for name in names)] for row_id, row in by_id.items()]
+        found[entity] = {"columns": [TABLES[entity][1], *names], "rows": values}
+    return found
 
 
 def _without_none(value: Any) -> Any:  # noqa: ANN401 (JSON)

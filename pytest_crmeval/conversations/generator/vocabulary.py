@@ -140,6 +140,12 @@ def outside_requests() -> Sequence[str]:
 
 
 @cache
+def company_rules() -> Sequence[str]:
+    """Return rules of companies that matter to no request."""
+    return tuple(_words("rules")["rules"])
+
+
+@cache
 def _words(name: str) -> Mapping[str, Any]:
     """Return a file of words."""
     file = resources.files("pytest_crmeval.conversations.generator") / "words" / f"{name}.toml"

@@ -21,7 +21,7 @@ _TASK_WORDS = {
     "COMPANIES": "Company",
     "OPPORTUNITIES": "Opportunity",
 }
-_LEVELS = {"simple": range(1, 4), "medium": range(4, 7), "complex": range(7, 11)}
+_LEVELS = {"simple": range(1, 4), "medium": range(4, 7), "complex": range(7, 17)}
 _TOOL_NAME = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b")
 _FILLERS = re.compile(
     r"\b(?:search|find|show|list|get|give|look|up|see|display|me|us|for|all|every|any|the|our|my|a|an|of|what|which|do|we"

@@ -30,7 +30,7 @@ def crm_state(case: Conversation, evidence: Evidence) -> Score:
     reference, after = evidence.reference.after, evidence.after
     seeded = {row_id for rows in case.seed.values() for row_id in rows}
     stated = {TABLES[entity][0]: rows for entity, rows in case.expected_state.items()}
-    expected, actual = _StateRows(reference, seeded), _StateRows(after, seeded)
+    expected, actual = (_StateRows(state, seeded) for state in _apart(reference, after))
     tables = [table for table in KEYS if table not in stated and (reference.get(table) or after.get(table))]
     differences = [line for table in tables for line in _compare(table, expected, actual)]
     if not stated and not differences and _connected_rows(reference, seeded) != _connected_rows(after, seeded):
@@ -39,6 +39,16 @@ def crm_state(case: Conversation, evidence: Evidence) -> Score:
     for table, rows in stated.items():
         differences += _compare_stated(table, [resolve(dict(row), outputs) for row in rows], after.get(table, ()))
     return Score(name="state", value=0.0 if differences else 1.0, reason="\n".join(differences))
+
+
+def _apart(one: State, other: State) -> tuple[State, State]:
+    """Return both states without the rows that are the same in both."""
+    found: list[dict[str, list[Row]]] = [{}, {}]
+    for table, key in KEYS.items():
+        rows = [{str(row[key]): row for row in state.get(table, ())} for state in (one, other)]
+        for place, of in enumerate(rows):
+            found[place][table] = [row for row_id, row in of.items() if rows[1 - place].get(row_id) != row]
+    return found[0], found[1]
 
 
 def _compare_stated(table: str, expected: Sequence[Json], actual: Sequence[Row]) -> Iterator[str]:

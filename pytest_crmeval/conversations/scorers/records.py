@@ -85,8 +85,7 @@ class Write:
         return frozenset(found | ({"reopened"} if reopened else set()))
 
 
-@dataclass(frozen=True, slots=True)
-class Phrase:
+class Phrase(NamedTuple):
     """Words that a record is called by, or that one of its columns holds."""
 
     words: tuple[str, ...]
@@ -152,7 +151,7 @@ def _fits(phrase: Phrase, there: Sequence[Word]) -> bool:
 @lru_cache(8192)
 def spelled(text: str) -> tuple[str, ...]:
     """Return the words of a text without their places."""
-    return tuple(word.text for word in words_in(text))
+    return tuple(map(plain, _WORD.findall(text.replace("_", " "))))
 
 
 @dataclass(slots=True)
@@ -173,6 +172,11 @@ class Records:
     sought: list[Key] = field(default_factory=list)
     """The records by which the reads of the turn have searched."""
     phrases: PhraseIndex = field(default_factory=PhraseIndex)
+    texts: set[str] = field(default_factory=set)
+    """What the cells of all versions say, except numbers."""
+    _words: set[str] = field(default_factory=set)
+    _unread: set[str] = field(default_factory=set)
+    """Texts whose words are not among ``_words`` yet."""
     _links: dict[Key, frozenset[Key]] = field(default_factory=dict)
 
     @classmethod
@@ -225,6 +229,13 @@ class Records:
         """Yield the records that belong to one."""
         return (each for each in self.rows if key in self.up(each))
 
+    @property
+    def vocabulary(self) -> set[str]:
+        """All words in cells."""
+        while self._unread:
+            self._words.update(spelled(self._unread.pop()))
+        return self._words
+
     def label(self, key: Key) -> str:
         """Return what a record is called in a reason."""
         row = self.rows[key]
@@ -244,6 +255,9 @@ class Records:
             self._links.clear()
             self.past.setdefault(key, []).append(row)
             self.phrases.add(key, row)
+            said = {str(cell) for cell in row.values() if not isinstance(cell, int | float)} - self.texts
+            self.texts |= said
+            self._unread |= said
         self.rows[key] = row
         return key
 

@@ -75,16 +75,15 @@ class TurnFacts:
 
     @cached_property
     def _texts(self) -> Sequence[str]:
-        rows = (row for versions in self.records.past.values() for row in versions)
-        return [*self.heard, *{str(cell) for row in rows for cell in row.values() if not isinstance(cell, int | float)}]
+        return [*self.heard, *self.records.texts]
 
     @cached_property
     def _words(self) -> Sequence[str]:
         return [words_of(text) for text in self._texts]
 
     @cached_property
-    def _vocabulary(self) -> set[str]:
-        return {word for text in self._texts for word in spelled(text)}
+    def _heard_words(self) -> set[str]:
+        return {word for text in self.heard for word in spelled(text)}
 
     def has_heard(self, said: str) -> bool:
         """Whether the dialogue or a record has these words side by side."""
@@ -93,7 +92,8 @@ class TurnFacts:
 
     def knows_word(self, word: str) -> bool:
         """Whether the dialogue or a record has a word."""
-        return word in self._vocabulary or word.removesuffix("s") in self._vocabulary
+        forms = {word, word.removesuffix("s")}
+        return not forms.isdisjoint(self._heard_words) or not forms.isdisjoint(self.records.vocabulary)
 
     def knows_id(self, said: str) -> bool:
         """Whether a record or the dialogue has an id, or one that begins so."""
