@@ -7,9 +7,11 @@ from pathlib import Path
 
 from pytest_crmeval.cli.places import add_reports, reports_of
 from pytest_crmeval.cli.terminal import UsageError
+from pytest_crmeval.journal.annotations import annotations_in
 from pytest_crmeval.journal.places import NoRunError, place_of, report_beside
 from pytest_crmeval.render import learning as curves
 from pytest_crmeval.render import summary
+from pytest_crmeval.render.page.beside import folder_beside
 from pytest_crmeval.report import costs as bills
 from pytest_crmeval.report import files as reports
 from pytest_crmeval.report.report import Report
@@ -92,6 +94,7 @@ def _text(report: Report, path: Path, options: argparse.Namespace) -> str:
         *curves.lines(report),
         *summary.invalid(report),
         *summary.missing(report),
+        *summary.people(report, annotations_in(folder_beside(path, report))),
     ]
     return "\n".join([head, *figures, *summary.omissions(report), *summary.details(report)]) + "\n"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.journal.annotations import Annotations
 from pytest_crmeval.journal.figures import Figure
 from pytest_crmeval.journal.shard import listed
 from pytest_crmeval.render import checkpoints
@@ -18,6 +19,7 @@ from pytest_crmeval.report import costs as bills
 from pytest_crmeval.report.gate import EACH, Gate
 from pytest_crmeval.report.metrics import KINDS, Group, reading_order
 from pytest_crmeval.report.numbers import change_of, metric_of, value_of
+from pytest_crmeval.report.people import agreements_of
 from pytest_crmeval.report.report import Report, SubjectSummary
 from pytest_crmeval.report.ruling import Ruling
 from pytest_crmeval.report.scope import left_out_of
@@ -122,6 +124,11 @@ def invalid(report: Report) -> Iterator[str]:
         text = f"{short(Path(place[1]))}{reason[place.end(1) :]}" if place else reason
         line = " ".join(text.split())
         yield f"for example {line if len(line) <= LONGEST else cut(line, LONGEST - 1)}"
+
+
+def people(report: Report, annotations: Annotations) -> Iterator[str]:
+    """Yield how far people agree with the scorers, for each suite that they have annotated."""
+    yield from (f"{each.suite}: {each}" for each in agreements_of(report.trials, annotations))
 
 
 def missing(report: Report) -> Iterator[str]:

@@ -1,5 +1,6 @@
-"""The web server of `crmeval view`: loopback only, for those who know its token, and read-only."""
+"""The web server of `crmeval view`: loopback only, and only for requests with its token."""
 
+import json
 import secrets
 import time
 from collections.abc import Mapping
@@ -18,6 +19,8 @@ ALIVE = 15.0
 """Seconds without a change after which a browser is asked whether it is still there."""
 LONGEST = 4_000
 """Characters of an address."""
+LARGEST = 100_000
+"""Bytes of a request that writes."""
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -91,6 +94,33 @@ class _Handler(BaseHTTPRequestHandler):
             self._stream(query)
         else:
             self._send(self.server.site.answer(path, query))
+
+    def do_POST(self) -> None:
+        """Store an annotation that a page of ours has sent; other requests are refused."""
+        if refused := self._refused() or self._refused_to_write():
+            self.close_connection = True  # its content was not read
+            self._send(refused)
+            return
+        path = unquote(urlsplit(self.path).path.removeprefix(self.server.root), errors="replace")
+        self._send(self.server.site.accept(path, self._body()))
+
+    def _refused_to_write(self) -> Answer | None:
+        """Return why a request may not change anything; None if a page of this server has sent it."""
+        if self.headers.get("Origin") != f"http://{self.headers.get('Host')}":
+            return _refusal(403, "only pages of crmeval view may write")
+        if self.headers.get("Sec-Fetch-Site", "same-origin") != "same-origin":
+            return _refusal(403, "only pages of crmeval view may write")
+        if self.headers.get_content_type() != "application/json":
+            return _refusal(415, "send JSON")
+        length = self.headers.get("Content-Length", "")
+        return None if length.isdecimal() and int(length) <= LARGEST else _refusal(413, "the note is too long")
+
+    def _body(self) -> object:
+        """Return the content of the request; None if it is not JSON."""
+        try:
+            return json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        except ValueError:
+            return None
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002, ANN401 (its signature)
         """Log nothing: the terminal shows the address, which has the token."""

@@ -1,23 +1,28 @@
 """The pages of `crmeval view`: what is answered to each address."""
 
+import os
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from getpass import getuser
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
+from pytest_crmeval.domain.redaction import Redactor, secrets_in
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.wire import encoded_quickly
+from pytest_crmeval.journal.annotations import Opinion, add, annotation_of, annotations_in
 from pytest_crmeval.journal.ids import JOURNAL
 from pytest_crmeval.journal.index import is_only_report
 from pytest_crmeval.journal.jobs import JobError
 from pytest_crmeval.journal.reader import JournalError, latest_trials
 from pytest_crmeval.render.page import data_of, dialogues_of, environment, text_of, words
 from pytest_crmeval.render.page.view import view_of
+from pytest_crmeval.report.metrics import SCORED
 from pytest_crmeval.report.outliers import reason_of
 from pytest_crmeval.viewer.catalogue import Catalogue
 from pytest_crmeval.viewer.index_file import IndexFile
@@ -64,6 +69,7 @@ class Site:
         self._search = Search(self._index)
         self._indexer = Indexer(self._catalogue, self._index, self._search)
         self._library = Library()
+        self._redactor = Redactor(secrets_in(os.environ))
         self._routes: Sequence[tuple[re.Pattern[str], Callable[..., Answer]]] = [
             (re.compile(pattern), answer)
             for pattern, answer in (
@@ -105,6 +111,20 @@ class Site:
             return self._problem("Not found", str(error), 404)
         except (UnreadableRunError, JobError, JournalError) as error:
             return self._problem("This run can't be read", str(error), 422)
+
+    def accept(self, path: str, body: object) -> Answer:
+        """Store what a person says about a trial, and answer all that is said about it."""
+        found = re.fullmatch(r"runs/(?P<run>[^/]+)/annotations", path)
+        if found is None or not isinstance(body, dict):
+            return _refused(400, "an annotation is a JSON object, sent to runs/RUN/annotations")
+        try:
+            return self._annotate(found["run"], {name: str(value) for name, value in body.items()})
+        except (NotFoundError, UnreadableRunError) as error:
+            return _refused(404, str(error))
+        except ValueError as error:
+            return _refused(400, str(error))
+        except OSError as error:
+            return _refused(500, f"{error.filename}: {error.strerror}")
 
     def version(self, query: Query) -> str:
         """Return a text that changes when the parts of a page that are live change."""
@@ -161,7 +181,7 @@ class Site:
         return self._page(
             "run.html",
             "",
-            view=view_of(report),
+            view=view_of(report, annotations_in(folder)),
             data=data_of(report, packs=[], folder="files", served=True, baseline=baseline),
             notices=[note] if note else [],
             running=entry.is_running,
@@ -201,6 +221,21 @@ class Site:
             raise NotFoundError("This run has no such trial any more; load the page again.")
         (shown,) = dialogues_of(report, [trial], folder, beside)
         return Answer(encoded_quickly(shown), "application/json")
+
+    def _annotate(self, run: str, given: Query) -> Answer:
+        folder = self._folder(run)
+        report, _ = self._library.report(folder, self._catalogue.stamp(run))
+        trial = _named(report.trials, given)
+        if trial is None:
+            raise NotFoundError("this run has no such trial any more; load the page again")
+        if given.get("verdict") != str(trial.verdict):
+            raise ValueError(f"the trial was played again, and is {trial.verdict} now; load the page again")
+        if trial.verdict not in SCORED and given.get("opinion") != Opinion.NONE:
+            raise ValueError(f"a trial that is {trial.verdict} has no verdict to agree with; write a note")
+        note = self._redactor.text(given.get("note", ""))
+        add(folder, annotation_of(trial, Opinion(given.get("opinion", "")), note, getuser()))
+        (shown,) = dialogues_of(report, [trial], folder, None)
+        return Answer(encoded_quickly(shown.get("annotations", [])), "application/json")
 
     def _file(self, query: Query, run: str, path: str) -> Answer:  # noqa: ARG002 (as the other pages)
         """Answer a file in the folder of a run, as it is stored."""
@@ -250,6 +285,10 @@ class Site:
             "address": lambda wanted, page: urlencode({**_asked(wanted), "page": page}),
         }
         return found
+
+
+def _refused(status: int, why: str) -> Answer:
+    return Answer(encoded_quickly({"error": why}), "application/json", status)
 
 
 def identity(found: Trial | Hit) -> str:

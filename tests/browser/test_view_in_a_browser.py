@@ -170,3 +170,19 @@ def test_no_page_scrolls_sideways(server: ViewServer, view: View, width: int) ->
         wide: list[int] = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
 
         assert wide[0] <= wide[1], place
+
+
+def test_an_annotation_is_seen_in_another_tab_and_on_the_page(tmp_path: Path, view: View) -> None:
+    """What is typed stays text; the agreement of people with the scorers is computed at once."""
+    keep_run(tmp_path, "nightly", trials_with(3))
+    with served(tmp_path) as server:
+        one, two = (view(server, "runs/nightly/#case?suite=crm&subject=mine&case=case-7") for _ in range(2))
+        one.get_by_label("Note").fill(EVIL)
+        one.get_by_role("button", name="Disagree").click()
+        expect(one.locator("#trial").get_by_role("status")).to_have_text("Saved")
+        expect(one.locator(".annotations")).to_contain_text("disagrees")
+        two.keyboard.press("Escape")
+        two.reload()
+        expect(two.locator(".people")).to_contain_text("people agree with 0 of 1 verdict")
+        two.goto(f"{server.url}runs/nightly/#case?suite=crm&subject=mine&case=case-7")
+        expect(two.locator(".annotations .text")).to_contain_text(MARKUP[0])

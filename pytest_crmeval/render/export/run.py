@@ -29,7 +29,7 @@ class LoadedRun:
     """The folder of the run with its transcripts; None if only the report is left."""
 
     def rows(self, table: str = "trials") -> Iterator[Row]:
-        """Yield the rows of a table: trials, scores, turns, calls or usage."""
+        """Yield the rows of a table: trials, scores, turns, calls, usage or annotations."""
         _, rows_of = TABLES[table]
         for trial in self.trials:
             yield from rows_of(self.id, trial, self.folder)

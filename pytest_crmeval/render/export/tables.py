@@ -1,4 +1,4 @@
-"""The tables of a run: one row per trial, score, turn, tool call and bill."""
+"""The tables of a run: one row per trial, score, turn, tool call, bill and annotation."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -11,6 +11,7 @@ from pytest_crmeval.domain.transcript import Transcript
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.usage import Bill
 from pytest_crmeval.domain.wire import encoded
+from pytest_crmeval.journal.annotations import annotations_in
 from pytest_crmeval.journal.transcripts import dialogue_of
 
 
@@ -110,6 +111,19 @@ class UsageRow(Row, frozen=True, kw_only=True):
     replayed: bool
 
 
+class AnnotationRow(Row, frozen=True, kw_only=True):
+    """The opinion of one person about a verdict."""
+
+    person: str
+    at: str
+    verdict: str
+    """The verdict that the opinion is about."""
+    opinion: str
+    note: str
+    current: bool
+    """Whether the trial still has this verdict."""
+
+
 def trials(run: str, trial: Trial, folder: Path | None) -> Iterator[TrialRow]:  # noqa: ARG001 (as the other tables)
     """Yield the row of a trial."""
     answer, solutions, labels = trial.answer, trial.solutions, trial.labels
@@ -202,12 +216,27 @@ def usage(run: str, trial: Trial, folder: Path | None) -> Iterator[UsageRow]:  #
             )
 
 
+def annotations(run: str, trial: Trial, folder: Path | None) -> Iterator[AnnotationRow]:
+    """Yield a row per person with an opinion about a trial."""
+    for each in annotations_in(folder).get(trial.planned.key, ()) if folder else ():
+        yield AnnotationRow(
+            **_place(run, trial),
+            person=each.person,
+            at=each.at,
+            verdict=str(each.verdict),
+            opinion=str(each.opinion),
+            note=each.note,
+            current=each.is_about(trial),
+        )
+
+
 TABLES: Mapping[str, tuple[type[Row], Callable[[str, Trial, Path | None], Iterator[Row]]]] = {
     "trials": (TrialRow, trials),
     "scores": (ScoreRow, scores),
     "turns": (TurnRow, turns),
     "calls": (CallRow, calls),
     "usage": (UsageRow, usage),
+    "annotations": (AnnotationRow, annotations),
 }
 """Name -> the columns of a table, and the rows of a trial in it."""
 

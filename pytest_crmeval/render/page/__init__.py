@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pytest_crmeval.domain.json import TURNING, Json, JsonObject
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.wire import encoded_quickly
+from pytest_crmeval.journal.annotations import NO_ANNOTATIONS, Annotations, annotations_in
 from pytest_crmeval.journal.gc_pause import gc_paused
 from pytest_crmeval.journal.ids import LATEST
 from pytest_crmeval.journal.index import point
@@ -56,13 +57,15 @@ def save(report: Report, run: Path, path: Path, baseline: tuple[Report, Path] | 
     packs = packed(dialogues_of(report, report.trials, run, baseline), path)
     draft = path.with_name(f"{path.name}.part")
     try:
-        draft.write_text(rendered(report, packs, path.stem), encoding="utf-8", errors="backslashreplace")
+        draft.write_text(
+            rendered(report, packs, path.stem, annotations_in(run)), encoding="utf-8", errors="backslashreplace"
+        )
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
 
 
-def rendered(report: Report, packs: Packs, folder: str) -> str:
+def rendered(report: Report, packs: Packs, folder: str, annotations: Annotations = NO_ANNOTATIONS) -> str:
     """Return the page; ``folder`` is the name of the folder beside it."""
     from markupsafe import Markup
 
@@ -74,7 +77,7 @@ def rendered(report: Report, packs: Packs, folder: str) -> str:
     )
     page = environment().get_template("page.html")
     return page.render(
-        view=view_of(report),
+        view=view_of(report, annotations),
         data=data_of(report, packs=list(packs.starts), folder=folder),
         packs=packs.contents,
         css=Markup(css),  # noqa: S704 (ours)
@@ -108,9 +111,9 @@ def dialogues_of(
     report: Report, trials: Iterable[Trial], run: Path, baseline: tuple[Report, Path] | None
 ) -> Iterator[JsonObject]:
     """Yield trials of a report as the page shows them; those that have changed with the dialogue of the baseline."""
-    earlier = earlier_dialogues(report.comparison, baseline)
+    earlier, annotations = earlier_dialogues(report.comparison, baseline), annotations_in(run)
     for trial in trials:
-        shown = dialogue(trial, kept(run, trial))
+        shown = dialogue(trial, kept(run, trial), annotations.get(trial.planned.key, ()))
         before = earlier.get(_place(trial))
         yield {**shown, "before": before} if before else shown
 

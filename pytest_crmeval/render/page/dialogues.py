@@ -15,6 +15,7 @@ from pytest_crmeval.domain.judgement import Judgement
 from pytest_crmeval.domain.paths import own_name
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.wire import parsed
+from pytest_crmeval.journal.annotations import Annotation
 from pytest_crmeval.journal.transcripts import ENCRYPTED, name_of
 
 TRANSCRIPTS = "transcripts"
@@ -66,7 +67,7 @@ def kept(run: Path, trial: Trial) -> Kept:
     return found or Kept()
 
 
-def dialogue(trial: Trial, found: Kept) -> JsonObject:
+def dialogue(trial: Trial, found: Kept, annotations: Sequence[Annotation] = ()) -> JsonObject:
     """Return everything that the page shows of a trial, without empty fields."""
     faults = list(faults_of(trial.scores))
     shown: dict[str, Json] = {
@@ -85,6 +86,7 @@ def dialogue(trial: Trial, found: Kept) -> JsonObject:
         "spec": trial.planned.spec,
         "fingerprint": trial.planned.fingerprint,
         "where": found.where,
+        "annotations": [_annotation(each, trial) for each in annotations],
         "closed": found.closed,
         "trouble": found.trouble,
     }
@@ -145,6 +147,13 @@ def _fault(fault: Fault, *, beside: bool = False) -> JsonObject:
         where, expected, actual = fault.difference
         return {"score": fault.score, **turn, "text": _cut(where), "expected": _cut(expected), "actual": _cut(actual)}
     return {"score": fault.score, **turn, "text": _cut(fault.text), **({"lack": True} if fault.is_lack else {})}
+
+
+def _annotation(annotation: Annotation, trial: Trial) -> JsonObject:
+    """Return the opinion of a person; one about an earlier verdict says so."""
+    outdated = {} if annotation.is_about(trial) else {"outdated": str(annotation.verdict)}
+    names = ("person", "at", "opinion", "note")
+    return {**{name: str(getattr(annotation, name)) for name in names}, **outdated}
 
 
 def _judge(judgement: Judgement) -> JsonObject:

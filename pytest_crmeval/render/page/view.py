@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.domain.usage import total
+from pytest_crmeval.journal.annotations import NO_ANNOTATIONS, Annotations
 from pytest_crmeval.journal.shard import listed, objects
 from pytest_crmeval.render.page.baseline import BaselineView, baseline_of
 from pytest_crmeval.render.page.curves import ungradable
@@ -14,6 +15,7 @@ from pytest_crmeval.render.page.words import NOTHING, amount, moment, seconds, w
 from pytest_crmeval.report import costs as bills
 from pytest_crmeval.report.compare import commit_label
 from pytest_crmeval.report.outcome import RunOutcome, outcome_of
+from pytest_crmeval.report.people import PeopleAgreement, agreements_of
 from pytest_crmeval.report.report import Report
 from pytest_crmeval.report.scope import left_out_of
 
@@ -43,12 +45,13 @@ class View:
     gates: Sequence[GateView]
     baseline: BaselineView | None
     suites: Sequence[SuiteView]
+    people: Sequence[PeopleAgreement]
     origin: Sequence[tuple[str, str]]
     version: str
 
 
-def view_of(report: Report) -> View:
-    """Return the view of a run."""
+def view_of(report: Report, annotations: Annotations = NO_ANNOTATIONS) -> View:
+    """Return the view of a run, with what people say about its trials."""
     versions = report.run.get("versions")
     return View(
         run=str(report.run["id"]),
@@ -59,6 +62,7 @@ def view_of(report: Report) -> View:
         gates=[GateView(found=ruling) for ruling in report.rulings],
         baseline=baseline_of(report.comparison) if report.comparison else None,
         suites=suites_of(report),
+        people=agreements_of(report.trials, annotations),
         origin=list(_origin(report.run)),
         version=str(versions.get("pytest-crmeval", "")) if isinstance(versions, Mapping) else "",
     )

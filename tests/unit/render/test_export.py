@@ -23,6 +23,7 @@ from pytest_crmeval.domain.transcript import Exchange, Transcript
 from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
 from pytest_crmeval.domain.usage import Bill, Usage
 from pytest_crmeval.journal import transcripts
+from pytest_crmeval.journal.annotations import Opinion, add, annotation_of
 from pytest_crmeval.journal.places import NoRunError
 from pytest_crmeval.render.export.files import WRITERS
 from pytest_crmeval.render.export.tables import TABLES, Row
@@ -102,6 +103,8 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         if each.transcript.exchanges:
             canary = "c4n4ry" if each.planned.case == "secret" else ""
             transcripts.write(tmp_path / "reports/nightly/transcripts", each, canary=canary)
+    opinion = annotation_of(TRIALS[0], Opinion.DISAGREE, 'It says "Böb",\nnot Bob.', "ada")
+    add(tmp_path / "reports/nightly", replace(opinion, at="2026-11-18T20:00:00+00:00"))
     return tmp_path
 
 

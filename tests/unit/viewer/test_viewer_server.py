@@ -1,5 +1,6 @@
 """The server of `crmeval view` answers only this machine, and only those who know its token."""
 
+import json
 import socket
 from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPResponse
@@ -70,8 +71,63 @@ def test_nothing_is_answered_without_the_token(server: ViewServer) -> None:
     assert not any(server.token in str(vars(answer)) for answer in answers)
 
 
-def test_no_request_changes_anything(server: ViewServer) -> None:
-    assert {501} == {asked(server, server.root, method=method).status for method in ("POST", "PUT", "DELETE", "PATCH")}
+def test_no_other_request_changes_anything(server: ViewServer) -> None:
+    assert {501} == {asked(server, server.root, method=method).status for method in ("PUT", "DELETE", "PATCH")}
+
+
+def sent(server: ViewServer, body: object = None, path: str = "", **changed: str | None) -> tuple[int, str]:
+    """Send an annotation as the page does, with changed headers; a header that is None is left out."""
+    given = {"suite": "crm", "subject": "oracle", "case": "one", "trial": 1, "verdict": "passed", "opinion": "agree"}
+    content = body if isinstance(body, bytes) else json.dumps(given | (body if isinstance(body, dict) else {})).encode()
+    own = f"http://127.0.0.1:{server.server_port}"
+    usual = {"Origin": own, "Content-Type": "application/json", "Content-Length": str(len(content))}
+    connection = HTTPConnection("127.0.0.1", server.server_port, timeout=60)
+    connection.putrequest("POST", path or f"{server.root}runs/nightly/annotations")
+    for name, value in {**usual, **{name.replace("_", "-"): value for name, value in changed.items()}}.items():
+        if value is not None:
+            connection.putheader(name, value)
+    connection.endheaders(content)
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer.status, text
+
+
+def test_an_annotation_is_stored_with_its_person_and_verdict(server: ViewServer, tmp_path: Path) -> None:
+    status, text = sent(server, {"note": "It is <b>right</b>; key sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"})
+    (stored,) = (tmp_path / "nightly/annotations.jsonl").read_text().splitlines()
+    record = json.loads(stored)
+
+    assert 200 == status, text
+    assert ("crmeval.annotation/1", "agree", "passed", "one") == tuple(
+        record[name] for name in ("schema", "opinion", "verdict", "case")
+    )
+    assert "It is <b>right</b>; key [redacted]" == record["note"]
+    assert [record["person"]] == [each["person"] for each in json.loads(text)]
+
+
+def test_only_pages_of_this_server_may_write(server: ViewServer, tmp_path: Path) -> None:
+    """A page of another site can send requests to this machine, but not with our origin, and without the token."""
+    port = server.server_port
+    origins = (None, "null", "http://evil.example", f"http://localhost:{port}", f"https://127.0.0.1:{port}")
+    refused = {sent(server, Origin=origin)[0] for origin in origins}
+    wrong_token = sent(server, path="/wrong/runs/nightly/annotations")[0]
+
+    assert ({403}, 403) == (refused, wrong_token)
+    assert 403 == sent(server, Sec_Fetch_Site="cross-site")[0]
+    assert 415 == sent(server, Content_Type="text/plain")[0]
+    assert 413 == sent(server, Content_Length=str(10**9))[0]
+    assert 413 == sent(server, Content_Length=None)[0]
+    assert not (tmp_path / "nightly/annotations.jsonl").exists()
+
+
+def test_annotations_that_make_no_sense_are_refused(server: ViewServer, tmp_path: Path) -> None:
+    wrong = ({"case": "two"}, {"verdict": "failed"}, {"opinion": "perhaps"}, b"[]", b"not JSON", b"{}")
+    statuses = [sent(server, body)[0] for body in wrong]
+    other = sent(server, path=f"{server.root}runs/other/annotations")[0]
+
+    assert ([404, 400, 400, 400, 400, 404], 404) == (statuses, other)
+    assert not (tmp_path / "nightly/annotations.jsonl").exists()
 
 
 def test_the_server_listens_on_loopback_only(server: ViewServer) -> None:

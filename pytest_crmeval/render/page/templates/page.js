@@ -364,11 +364,50 @@
     dialog.scrollTop = 0;
   };
 
+  // ---- what people say about the verdict; only `crmeval view` can store it
+
+  const annotationOf = (each) =>
+    make("li", {}, make("b", {}, each.person), ` ${each.opinion === "none" ? "notes" : `${each.opinion}s`}`,
+      each.outdated ? ` (about an earlier verdict: ${each.outdated})` : "", make("small", {}, ` ${each.at.slice(0, 16).replace("T", " ")}`),
+      each.note ? make("div", { class: "text" }, each.note) : null);
+
+  const annotationForm = (trial, shown) => {
+    const note = make("textarea", { rows: "2", maxlength: "10000", "aria-label": "Note", placeholder: "Why? (optional)" });
+    const said = make("span", { role: "status" });
+    const send = async (opinion) => {
+      const { number, suite, subject, case: name, trial: repeat } = trial;
+      const body = JSON.stringify({ number, suite, subject, case: name, trial: repeat, verdict: trial.verdict, opinion, note: note.value });
+      said.textContent = "";
+      try {
+        const answer = await fetch("annotations", { method: "POST", headers: { "Content-Type": "application/json" }, body });
+        if (!answer.ok) throw new Error((await answer.json()).error);
+        shown.replaceChildren(...(await answer.json()).map(annotationOf));
+        said.textContent = "Saved";
+      } catch (error) {
+        said.textContent = `Not saved: ${error.message}`;
+      }
+    };
+    const button = (text, opinion) => {
+      const element = make("button", { type: "button", class: "quiet" }, text);
+      element.addEventListener("click", () => send(opinion));
+      return element;
+    };
+    return make("div", { class: "annotate" }, note, make("div", { class: "tools" },
+      button("Agree with the verdict", "agree"), button("Disagree", "disagree"), button("Only a note, or withdraw", "none"), said));
+  };
+
+  const annotationsOf = (trial, detail) => {
+    const found = detail.annotations || [];
+    if (!found.length && !data.served) return [];
+    const shown = make("ul", { class: "annotations" }, found.map(annotationOf));
+    return [make("h3", {}, "What people say"), shown, data.served ? annotationForm(trial, shown) : null].filter(Boolean);
+  };
+
   const layOut = (trial, detail) => {
     const sides = detail.before
       ? [sideOf("Baseline", detail.before, detail.before.verdict), sideOf("This run", detail, trial.verdict)]
       : [sideOf("", detail, trial.verdict)];
-    const parts = [make("div", { class: "sides" }, sides), make("h3", {}, "About this trial"), factsOf(trial, detail)];
+    const parts = [make("div", { class: "sides" }, sides), ...annotationsOf(trial, detail), make("h3", {}, "About this trial"), factsOf(trial, detail)];
     parts.two = Boolean(detail.before);
     return parts;
   };
