@@ -22,6 +22,7 @@ from pytest_crmeval.controller.parts import check_rules, part_of
 from pytest_crmeval.controller.plan import Cases, RunPlan
 from pytest_crmeval.controller.prefetch import at_once
 from pytest_crmeval.controller.progress.live import Live
+from pytest_crmeval.controller.progress.live_file import LiveFile
 from pytest_crmeval.controller.progress.snapshot import Files, ProgressSnapshot
 from pytest_crmeval.controller.queue import JobQueue
 from pytest_crmeval.controller.recorder import Recorder
@@ -80,6 +81,7 @@ class Controller:
             PROCESS: self,
             "crmeval-report-sharing": ReportSharing(self._plan.same),
             "crmeval-result": self._result,
+            "crmeval-live-file": LiveFile(self._options.folder, snapshot),
             "crmeval-live": Live(self._config, snapshot),  # wraps all others: it shows how they end
         }
         for name, part in parts.items():

@@ -13,6 +13,7 @@ from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.models.usage_meter import opened
 from pytest_crmeval.player.agents import one_at_a_time
 from pytest_crmeval.player.context import Context
+from pytest_crmeval.player.now_playing import NowPlaying
 from pytest_crmeval.player.outcome import Outcome
 from pytest_crmeval.player.trial_record import TrialRecord
 from pytest_crmeval.ports.agent import Agent
@@ -64,7 +65,8 @@ class Evaluation(ABC, Generic[CaseT]):
         """Play and score the case, unless the control objects; an invalid case is not played."""
         if why := self._trial_record.objection:
             return Outcome(skipped=f"not run: {why}")
-        with one_at_a_time(self._setting.context, self._participants.agent):
+        shown = self._setting.context.once(NowPlaying).playing(self._trial_record)
+        with one_at_a_time(self._setting.context, self._participants.agent), shown:
             start = time.perf_counter()
             try:
                 return self._evaluated(case)

@@ -14,11 +14,12 @@ from urllib.parse import quote, urlencode
 
 from pytest_crmeval.domain.redaction import Redactor, secrets_in
 from pytest_crmeval.domain.trial import Trial
-from pytest_crmeval.domain.wire import encoded_quickly
+from pytest_crmeval.domain.wire import encoded, encoded_quickly
+from pytest_crmeval.journal import live
 from pytest_crmeval.journal.annotations import Opinion, add, annotation_of, annotations_in
 from pytest_crmeval.journal.ids import JOURNAL
 from pytest_crmeval.journal.index import is_only_report
-from pytest_crmeval.journal.jobs import JobError
+from pytest_crmeval.journal.jobs import JobError, State
 from pytest_crmeval.journal.reader import JournalError, latest_trials
 from pytest_crmeval.render.page import data_of, dialogues_of, environment, text_of, words
 from pytest_crmeval.render.page.view import view_of
@@ -201,8 +202,7 @@ class Site:
             status=status,
             has_trials=bool(status.whole.done),
             failures=[(trial, reason_of(trial)) for trial in failed],
-            traffic=(),
-            playing=(),
+            now=live.read(folder) if status.state is State.RUNNING else live.LiveRun(),
             events=urlencode({"run": run}),
         )
 
@@ -282,6 +282,7 @@ class Site:
             "ends": lambda figure: words.interval(figure.low, figure.high),
             "mood": lambda verdict: _MOODS[str(verdict)],
             "identity": identity,
+            "json": lambda value: encoded(value).decode(),
             "address": lambda wanted, page: urlencode({**_asked(wanted), "page": page}),
         }
         return found

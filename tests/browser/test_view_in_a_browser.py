@@ -1,5 +1,6 @@
 """`crmeval view` in a real browser: live pages, trends, comparisons, search; nothing that a run says is markup."""
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, Trial
+from pytest_crmeval.journal.live import write
 from pytest_crmeval.viewer.server import ViewServer
 from tests.browser.conftest import PATIENCE
 from tests.fakes import planned, trial
@@ -134,6 +136,14 @@ def test_a_run_is_watched_until_it_ends(tmp_path: Path, view: View) -> None:
             expect(listed.locator("#live-runs")).to_contain_text("running", timeout=PATIENCE)
             live = view(server, "runs/now/live")
             expect(live.locator("#live-run")).to_contain_text("3 of 12 cases")
+            for text in ("Hello", EVIL):  # the dialogue grows while it is open
+                said = {"speaker": "user", "text": text}
+                playing = {"key": "k", "suite": "crm", "subject": "mine", "case": "case-3", "since": time.time()}
+                write(tmp_path / "now", "gw0", playing=[{**playing, "confidential": False, "messages": [said]}])
+                live.locator("summary", has_text="case-3").wait_for()
+                if text == "Hello":
+                    live.locator("summary", has_text="case-3").click()
+                expect(live.locator(".playing .text")).to_have_text(text, timeout=PATIENCE)
             run.play(4)
             expect(live.locator("#live-run")).to_contain_text("7 of 12 cases", timeout=PATIENCE)
             expect(live.locator(".hits li")).to_have_count(5)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_crmeval.controller.progress.live import Live, Mode, mode_of
+from pytest_crmeval.journal import live
 from tests.postgres.processes import eventually
 from tests.projects import case, failing
 from tests.screens import SECONDS, Terminal, terminal
@@ -71,9 +72,15 @@ def test_workers_are_watched_at_the_bottom_of_a_terminal(gated: Path) -> None:
             return ("2/3", "1") == (found.get("done"), found.get("in flight")) and "per min" in found
 
         eventually(is_waiting, "two are done, one is in flight, and a pace is known", SECONDS)
+        (run,) = (path.parent for path in (gated / "reports").glob("*/trials.jsonl"))
+        eventually(lambda: bool(live.read(run).playing), "those who watch from outside see what is played")
+        (playing,) = live.read(run).playing
         (gated / "open").touch()
 
         assert 1 == shown.end()
+    assert ("two", "gated", False) == (playing.case, playing.subject, playing.confidential)
+    assert ["user"] == [message["speaker"] for message in playing.messages]
+    assert not (run / live.FOLDER).exists()
     assert ("crm × gated", "1.000") == (found[HEAD], found["pass rate"])
     assert "ETA" in found
     assert not [line for line in shown.everything if line.startswith(HEAD) or "2/3" in line]
