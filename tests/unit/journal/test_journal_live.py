@@ -22,7 +22,7 @@ def test_what_all_processes_do_is_read_together(tmp_path: Path) -> None:
     live.write(tmp_path, "gw1", playing=[case("early", 100.0)])
     found = live.read(tmp_path)
 
-    assert ["3 calls waiting for a rate limit"] == found.traffic
+    assert ("3 calls waiting for a rate limit",) == found.traffic
     assert [("gw1", "early"), ("gw0", "secret"), ("gw0", "late")] == [
         (each.worker, each.case) for each in found.playing
     ]
