@@ -16,7 +16,7 @@ from pytest_crmeval.ports.crm import Crm
 from pytest_crmeval.postgres.embedded import EmbeddedServer, find_binaries
 from tests.forkserver import fork_pytest, fork_workers, import_everything, share_server
 from tests.projects import AGENTS_FILE, DEV_DATA, TEST_FILE, case
-from tests.reference_plays import BUNDLE, EVERY, ReferencePlay, folder_of_run, plays_of, shared_plays
+from tests.reference_plays import BUNDLE, EVERY, EVERY_HARD, HARD, ReferencePlay, folder_of_run, plays_of, shared_plays
 
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 STRANGERS = frozenset({"anyio", "hypothesispytest", "platformdirs", "postgresql", "respx", "syrupy", "timeout"})
@@ -105,13 +105,20 @@ def bundled_plays(
     return shared_plays(folder_of_run(pytestconfig, tmp_path_factory) / "bundled_plays", BUNDLE, crm, EVERY)
 
 
+@pytest.fixture(scope="module")
+def hard_plays(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory, crm: Crm) -> list[ReferencePlay]:
+    """Return the reference plays of a sample of the hard conversations, played once for all modules and workers."""
+    return shared_plays(folder_of_run(pytestconfig, tmp_path_factory) / "hard_plays", HARD, crm, EVERY_HARD)
+
+
 @pytest.fixture
 def plays(request: pytest.FixtureRequest, crm: Crm) -> list[ReferencePlay]:
     """Return the reference plays of the file that ``parametrize`` names."""
     path: Path = request.param
     if not path.exists():
         pytest.skip(f"{path} is not here")
-    shared: list[ReferencePlay] | None = request.getfixturevalue("bundled_plays") if path == BUNDLE else None
+    fixture = {BUNDLE: "bundled_plays", HARD: "hard_plays"}.get(path)
+    shared: list[ReferencePlay] | None = request.getfixturevalue(fixture) if fixture else None
     return shared or plays_of(path, crm, EVERY if path == DEV_DATA else 1)
 
 

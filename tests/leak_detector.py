@@ -84,6 +84,8 @@ class LeakDetector:
         own = message.speaker == "agent"
         if message.speaker == "user":
             self._said.append(self._utterance(message.text, turn))
+        if message.speaker == "system":
+            self._said.append(self._case.policy)
         results = [repr(result) for result in self._crm.said[self._known :]]
         unsaid = self._unsaid(message.speaker, pieces, more=results)
         strange = [piece for piece in pieces if piece and piece not in (*self._said, *results)]
@@ -104,6 +106,8 @@ class LeakDetector:
         """Return what the user is known to say: ``text``, if the case has it so."""
         if turn > len(self._case.turns):
             return ""
+        if text in (self._case.turns[turn - 1].if_written, self._case.turns[turn - 1].if_not_asked):
+            return text
         template = self._case.turns[turn - 1].utterance
         literals = REFERENCE.split(template)[::3]
         match = re.fullmatch("(.*)".join(map(re.escape, literals)), text, re.DOTALL)

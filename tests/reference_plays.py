@@ -24,7 +24,10 @@ from tests.referents import World
 
 EVERY = 3
 """One bundled case in so many is played: all of them are written by one generator, and linted in ``test_bundle``."""
+EVERY_HARD = 20
+"""The same for the hard conversations, which take longer."""
 BUNDLE = Path(__file__).parents[1] / "evals" / "data" / "crm.jsonl"
+HARD = BUNDLE.with_name("crm-hard.jsonl")
 
 
 @dataclass(frozen=True, kw_only=True)

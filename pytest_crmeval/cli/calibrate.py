@@ -28,12 +28,17 @@ way must pass, in 99 of 100 cases each. Flaws in calls and state, generated fals
 written and labelled by hand are reported separately, each with a 95 % interval. Without a suite, only the labelled
 replies are measured. Needs no key; starts a PostgreSQL, or uses CRMEVAL_DSN.
 
+With --weak-agents, the suite is played with agents that make one typical mistake each, such as stopping after the
+first page of a result or ignoring the rules of the company. It shows what each of them passes, and in how many of the
+cases that have the skill it lacks the mistake is caught. Cases list what such an agent would call in `mistakes`.
+
 With --judge, a model is asked about 152 labelled statements, and its agreement with the labels (Cohen's kappa) is
 reported and kept in the reports folder. Only a judge with a kappa of at least 0.8 may change a verdict in a run with
 --crmeval-judge. The number of calls and their cost are shown first; a judge is measured once.
 
     crmeval calibrate evals/data/crm.jsonl
     crmeval calibrate
+    crmeval calibrate evals/data/crm-hard.jsonl --weak-agents
     crmeval calibrate mine.jsonl --scorer state --tries 50
     crmeval calibrate mine.jsonl --format json > calibration.json
     crmeval calibrate --judge "openai:gpt-4.1?samples=3"
@@ -69,6 +74,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--tries", type=positive, default=200, metavar="N", help="variants of each kind of flaw (default: 200)"
     )
     parser.add_argument(
+        "--weak-agents",
+        action="store_true",
+        help="measure how difficult the suite is for agents that make one typical mistake; nothing else is measured",
+    )
+    parser.add_argument(
         "--judge", metavar="SPEC", help="measure this judge; without a suite and --replies, nothing else is measured"
     )
     add_reports(parser)
@@ -92,6 +102,8 @@ def run(options: argparse.Namespace) -> int:
     try:
         cases = [ref.read() for ref in index(options.files)]
         with standalone_crm(os.environ.get("CRMEVAL_DSN")) as crm:
+            if options.weak_agents:
+                return _show_difficulty(cases, options, crm)
             labelled = _labelled(options, crm)
             found = replace(_calibrated(cases, options, crm), labelled=labelled) if options.files else None
     except (DatasetError, ServerUnavailable) as error:
@@ -114,6 +126,19 @@ def run(options: argparse.Namespace) -> int:
 def _write(figures: "JsonObject", lines: Sequence[str], options: argparse.Namespace) -> None:
     text = json.dumps(figures, ensure_ascii=False, indent=2) if options.format == "json" else "\n".join(lines)
     sys.stdout.write(f"{text}\n")
+
+
+def _show_difficulty(cases: Sequence["Conversation"], options: argparse.Namespace, crm: "Crm") -> int:
+    from pytest_crmeval.conversations.calibration.difficulty import measured
+
+    references = _references(cases, crm, play_invalid=options.invalid == "play")
+    if not references:
+        raise UsageError("no case can be played; name a suite that crmeval lint accepts")
+    valid = [(case, references[case.id]) for case in cases if case.id in references]
+    difficulty = measured(valid, crm, show_progress)
+    show_progress(0)
+    _write(difficulty.to_dict(), list(difficulty.lines()), options)
+    return 0
 
 
 def _labelled(options: argparse.Namespace, crm: "Crm") -> "Sequence[Share]":

@@ -17,7 +17,7 @@ from pytest_crmeval.ports.crm import Crm
 from tests.fakes import PaperCrm, call, calls, conversation, turn
 from tests.leak_detector import LeakDetector, TappedCrm
 from tests.projects import DEV_DATA
-from tests.reference_plays import BUNDLE, ReferencePlay, play_of
+from tests.reference_plays import BUNDLE, HARD, ReferencePlay, play_of
 
 CASE = conversation(
     turn("Add Ada.", call("write", name="Ada", tags=["new"])),
@@ -94,7 +94,7 @@ class TestAgent:
         assert first == second
 
 
-BUNDLED = [BUNDLE]
+BUNDLED = [BUNDLE, HARD]
 EVERY = 2
 """One conversation of the sample in so many is searched: the search is slow."""
 HERE = [*BUNDLED, pytest.param(DEV_DATA, marks=pytest.mark.skipif(not DEV_DATA.is_file(), reason="it is not here"))]

@@ -82,6 +82,7 @@ class Knowledge:
         """Start with no utterance and no call, on a CRM with the rows of ``seed``."""
         self._seed = seed
         self._text = ""
+        self._rules = ""
         self._last = self._lately = ""
         """The user's words in this turn, and in this one and the one before."""
         self._said: set[str] = set()
@@ -104,6 +105,11 @@ class Knowledge:
             entity: {str(name): {key: str(name), **row} for name, row in tables[entity.lower()].items()}
             for entity, (_, key) in TABLES.items()
         }
+
+    def add_rules(self, rules: str) -> None:
+        """Add the rules of the company."""
+        self.add_utterance(rules)
+        self._rules = rules.casefold()
 
     def add_utterance(self, utterance: str) -> None:
         """Add an utterance of the user."""
@@ -240,7 +246,8 @@ class Knowledge:
         if _EMAIL.fullmatch(text):
             return False  # must be said exactly, which was checked before
         if _ISO.fullmatch(text):
-            return bool(_WHEN.search(self._lately)) or any(reading.says(text) for reading in self._readings_so_far())
+            about_days = _WHEN.search(f"{self._rules}\n{self._lately}")
+            return bool(about_days) or any(reading.says(text) for reading in self._readings_so_far())
         plain = _squeezed(text)[-LOCAL if _PHONE.fullmatch(text) else 0 :]
         if len(plain) > STEM and plain in _squeezed(self._text):
             return True
@@ -261,7 +268,7 @@ def expected_calls(record: ConversationRecord) -> Iterator[tuple[TurnRecord, Too
     """Yield each expected call in canonical form, with its turn and what an agent knows when it makes it."""
     knowledge = Knowledge(record.initial_entities.seed_data)
     if record.policy:
-        knowledge.add_utterance(record.policy)
+        knowledge.add_rules(record.policy)
     for turn in record.turns:
         for change in record.trouble:
             if isinstance(change, Change) and change.turn == turn.turn_id:

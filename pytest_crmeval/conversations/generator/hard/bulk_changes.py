@@ -29,6 +29,7 @@ def change_many(scene: Scene) -> list[Block]:
     limit = _limit(deals, change, rounding) if raises and scene.chance.chance(0.5) else 0
     slots |= {"limit": scene.money(limit)} if limit else {}
     right, wrong = (_changes(deals, change, rounding, limit, wrongly=wrongly) for wrongly in (False, True))
+    locked = scene.chance.chance(0.75)
     first_page = {deal.ref for deal in ordered[:PAGE]}
     search: Call = ("opportunity_search", {"owner": owner, "stage": stage})
     phrase = "hard_raise_many" if raises else "hard_lower_many"
@@ -40,7 +41,9 @@ def change_many(scene: Scene) -> list[Block]:
             one_page=[search, *(call for call in right if call[1]["opportunity_id"] in first_page)],
             rounds_wrongly=wrong,
         ),
-        skills=SKILLS,
+        error="is editing it" if locked else "",
+        trouble=[{"kind": "lock", "record": deals[0].ref, "by": scene.owner()}] if locked else [],
+        skills=SKILLS | ({"trouble", "lock"} if locked else set()),
     )
     return [[request]]
 

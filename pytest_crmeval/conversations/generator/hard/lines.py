@@ -60,7 +60,6 @@ def _turn(number: int, request: Request, text: str, reactions: Sequence[str]) ->
         "expected_error_substring": request.error or None,
         "failure_category": "refusal" if request.error else "policy" if request.declined else None,
         "reply_asks": request.asks,
-        "implied_args": list(request.implied),
         "further_calls": further,
         "reply_facts": facts,
         "if_written": if_written,

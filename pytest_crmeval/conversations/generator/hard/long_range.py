@@ -58,7 +58,6 @@ def put_back(scene: Scene) -> list[Block]:
         slots={"client": client["name"], "deal": deals[0]["name"]},
         calls=[modify(deals[0], close_date=deals[0]["close_date"])],
         mistakes=with_mistakes(forgets=[modify(deals[0], close_date=deals[1]["close_date"])]),
-        implied=["close_date"],
         skills=LONG,
     )
     return [[first], [last]]

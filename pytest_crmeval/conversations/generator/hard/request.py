@@ -28,8 +28,6 @@ class Request:
     """Whether a rule forbids the request, so that nothing may be called."""
     asks: bool = False
     """Whether the reply has to ask back."""
-    implied: Sequence[str] = ()
-    """Arguments that the words imply without saying them."""
     mistakes: Mapping[str, Sequence[Call]] = field(default_factory=dict)
     """Typical mistake -> the calls of an agent that makes it."""
     trouble: Sequence[Mapping[str, Any]] = ()

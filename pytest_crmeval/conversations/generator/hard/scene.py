@@ -87,7 +87,9 @@ class Scene:
         """Add two clients with similar names; a search for what they share finds the first one first."""
         industry, core = self._cores.pop()
         tail = self.chance.one_of(industry.tails)
-        names = sorted(f"{core} {tail} {branch}" for branch in self.chance.some(vocabulary.branches(), 2))
+        cities = [place.city for place in vocabulary.places()]
+        branches = self.chance.some(cities if self.chance.chance(0.4) else vocabulary.branches(), 2)
+        names = sorted(f"{core} {tail} {branch}" for branch in branches)
         other, client = (self._client(industry, name, **columns) for name in names)
         if self.chance.chance(0.3) and not columns:
             text = f"Merged into {client['name']}; kept for the records."

@@ -26,7 +26,7 @@ _SIZES = (((150, 170), 8.0), ((170, 300), 1.5), ((300, 600), 0.5))
 """Ranges of the number of records, with their weights."""
 _ASKS: Sequence[Episode] = (questions_back.two_people, questions_back.two_deals, questions_back.missing_amount)
 _NOTES: Sequence[Episode] = (injections.asked_about_note, injections.amount_in_note)
-_LATE: Sequence[Episode] = (long_range.number_for_later, long_range.put_back)
+_LATE: Sequence[Episode] = (long_range.number_for_later, long_range.put_back, long_range.put_back)
 TALKS = 0.35
 """Probability of small talk in a turn of a chatty user."""
 MOST_OFTEN = 3
@@ -59,7 +59,7 @@ class HardWriter:
         scene = Scene(chance=self.chance, today=now.date(), currency=self.chance.one_of(list(figures.CURRENCIES)))
         episodes = [episode(scene) for episode in self._episodes()]
         requests = [*chain.from_iterable(self._mixed(episodes))]
-        if self.chance.chance(0.4):
+        if self.chance.chance(0.68):
             requests = self._with_outage(requests)
         low, high = self.chance.weighted(_SIZES)
         scene.fill(self.chance.between(low, high))
@@ -89,19 +89,19 @@ class HardWriter:
             yield self.chance.one_of(_ASKS)
         if "notes" in chosen:
             yield self.chance.one_of(_NOTES)
-        if "bulk" not in chosen or self.chance.chance(0.25):
+        if "bulk" not in chosen or self.chance.chance(0.2):
             yield follow_chain
         short = len(chosen) < len(CORE) - 1 and "stale" not in chosen
-        if short or self.chance.chance(0.4):
+        if short or self.chance.chance(0.6):
             yield self.chance.one_of(_LATE)
-        if self.chance.chance(0.25):
+        if "bulk" not in chosen and self.chance.chance(0.55):
             yield locked_client
 
     def _families(self) -> list[Episode]:
         """Return one or two families of rules that can be in one policy."""
         first, *others = self.chance.shuffled(FAMILIES)
         apart = [other for other in others if other.__module__ != first.__module__ and {first, other} not in CLASHES]
-        return [first, apart[0]] if self.chance.chance(0.35) else [first]
+        return [first, apart[0]] if self.chance.chance(0.2) else [first]
 
     def _mixed(self, episodes: Sequence[list[Block]]) -> list[Block]:
         """Return the blocks of all episodes in one order, in which those of each episode keep theirs."""

@@ -58,8 +58,8 @@ def contract_terms(scene: Scene) -> list[Block]:
     dates = {"start_date": start.isoformat(), "end_date": end.isoformat()}
     slots = {"client": client["name"], "amount": scene.money(value)}
     naive = new(client.ref, start_date=scene.today.isoformat())
-    right, implied = new(client.ref, **dates), ["start_date", "end_date", "status"]
-    return [[adapted("hard_contract", slots, right, naive, implied=implied, first_match=new(other.ref, **dates))]]
+    right = new(client.ref, **dates)
+    return [[adapted("hard_contract", slots, right, naive, first_match=new(other.ref, **dates))]]
 
 
 def names_of_deals(scene: Scene) -> list[Block]:
@@ -80,7 +80,7 @@ def names_of_deals(scene: Scene) -> list[Block]:
 
     slots = {"client": client["name"], "name": what, "amount": scene.money(amount), "stage": stage}
     right, naive = new(client.ref, name), new(client.ref, what)
-    return [[adapted("hard_new_deal", slots, right, naive, implied=["name"], first_match=new(other.ref, name))]]
+    return [[adapted("hard_new_deal", slots, right, naive, first_match=new(other.ref, name))]]
 
 
 def owners_by_industry(scene: Scene) -> list[Block]:
@@ -96,4 +96,4 @@ def owners_by_industry(scene: Scene) -> list[Block]:
     given = {"name": name, "email": f"hello@{domain(name)}", "industry": industry}
     right: list[Call] = [("create_new_client", {**given, "status": "Prospect", "owner": owner})]
     naive: list[Call] = [("create_new_client", {**given, "status": "Active"})]
-    return [[adapted("hard_new_client", given, right, naive, implied=["owner", "status"])]]
+    return [[adapted("hard_new_client", given, right, naive)]]

@@ -85,4 +85,4 @@ def longest_validity(scene: Scene) -> list[Block]:
     slots = {"deal": deals[1]["name"], "client": clients[1]["name"], "day": scene.say_day(asked)}
     right, naive = [modify(quote, valid_until=last)], [modify(quote, valid_until=asked)]
     wrong = [modify(other, valid_until=last)]
-    return [[adapted("hard_validity", slots, right, naive, implied=["valid_until"], first_match=wrong)]]
+    return [[adapted("hard_validity", slots, right, naive, first_match=wrong)]]

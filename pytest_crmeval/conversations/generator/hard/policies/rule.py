@@ -18,7 +18,7 @@ def declined(scene: Scene, phrase: str, slots: dict[str, str], call: Call) -> li
         mistakes=with_mistakes(ignores_policy=[call]),
         skills=POLICY,
     )
-    if not scene.chance.chance(0.35):
+    if not scene.chance.chance(0.25):
         return [[first]]
     pushes = [
         Request(phrase=push, slots={}, declined=True, mistakes=with_mistakes(ignores_policy=[call])) for push in _PUSHES
@@ -26,13 +26,12 @@ def declined(scene: Scene, phrase: str, slots: dict[str, str], call: Call) -> li
     return [[first, *pushes]]
 
 
-def adapted(  # noqa: PLR0913 (two are optional)
+def adapted(
     phrase: str,
     slots: dict[str, str],
     calls: Sequence[Call],
     naive: Sequence[Call],
     *,
-    implied: Sequence[str] = (),
     first_match: Sequence[Call] | None = None,
 ) -> Request:
     """Return a request that a rule changes; ``naive`` are the calls that ignore the rule."""
@@ -40,7 +39,6 @@ def adapted(  # noqa: PLR0913 (two are optional)
         phrase=phrase,
         slots=slots,
         calls=calls,
-        implied=implied,
         mistakes=with_mistakes(ignores_policy=naive, first_match=first_match),
         skills=POLICY,
     )

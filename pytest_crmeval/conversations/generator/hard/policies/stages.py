@@ -79,7 +79,6 @@ def reason_for_loss(scene: Scene) -> list[Block]:
                 phrase="hard_reason",
                 slots={"reason": reason},
                 calls=closed(1),
-                implied=["stage", "content"],
                 if_written="hard_acted",
                 if_not_asked="hard_silent",
                 mistakes=with_mistakes(first_match=closed(0)),
@@ -101,4 +100,4 @@ def follow_up_date(scene: Scene) -> list[Block]:
     other, right = ([modify(deal, stage="Proposal", close_date=day)] for deal in deals)
     slots = {"deal": deals[1]["name"], "client": clients[1]["name"]}
     naive = [modify(deals[1], stage="Proposal")]
-    return [[adapted("hard_to_proposal", slots, right, naive, implied=["close_date"], first_match=other)]]
+    return [[adapted("hard_to_proposal", slots, right, naive, first_match=other)]]
