@@ -44,7 +44,7 @@ def measured_agreement(judge: str, reports: Path) -> "LabelAgreement":
     name, _, parameters = judge.partition("?")
     given = "?".join(filter(None, (NAMED_AGENTS.get(name, name), parameters)))
     if not is_model(given):
-        raise UsageError(f"--judge {judge!r}: must be openai:MODEL or anthropic:MODEL")
+        raise UsageError(f"--judge {judge!r}: must name a model; see crmeval models")
     try:
         spec, samples = parse_judge(given)
         parsed, control = parsed_spec(spec), SharedControl()

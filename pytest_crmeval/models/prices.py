@@ -24,7 +24,7 @@ def price_of(spec: ModelSpec) -> Pricing:
     """
     if spec.price:
         return partial(_given, spec.price)
-    if spec.base_url and not _is_own(spec.provider, spec.base_url):
+    if spec.base_url and not is_own(spec.provider, spec.base_url):
         return _unknown
     seller = PROVIDERS[spec.provider].prices
     try:  # some models are sold by the hour
@@ -38,7 +38,7 @@ def other_addresses() -> Mapping[str, str]:
     """Return the addresses of providers that the environment sets, except the providers' own."""
     variables = {name: each.variable for name, each in PROVIDERS.items() if each.variable}
     found = {provider: os.environ.get(name, "").strip().rstrip("/") for provider, name in variables.items()}
-    return {provider: where for provider, where in found.items() if where and not _is_own(provider, where)}
+    return {provider: where for provider, where in found.items() if where and not is_own(provider, where)}
 
 
 def is_priced(spec: ModelSpec) -> bool:
@@ -48,11 +48,12 @@ def is_priced(spec: ModelSpec) -> bool:
 
 def notice_of(spec: ModelSpec) -> str:
     """Return a warning if the provider has retired a model or soon will; empty for a server of one's own."""
-    is_own = not spec.base_url or _is_own(spec.provider, spec.base_url)
-    return retirement_notice(spec.model) if is_own and spec.provider in _RETIRING else ""
+    is_theirs = not spec.base_url or is_own(spec.provider, spec.base_url)
+    return retirement_notice(spec.model) if is_theirs and spec.provider in _RETIRING else ""
 
 
-def _is_own(provider: str, address: str) -> bool:
+def is_own(provider: str, address: str) -> bool:
+    """Whether an address is the provider's own; it is not a gateway or a server of one's own."""
     try:
         return (urlsplit(address).hostname or "").endswith(PROVIDERS[provider].hosts or ("no host",))
     except ValueError:

@@ -22,7 +22,7 @@ from pytest_crmeval.models.control import Control
 from pytest_crmeval.models.prices import Pricing, is_priced, notice_of, price_of
 from pytest_crmeval.models.providers import PROVIDERS
 from pytest_crmeval.models.retrying_model import RetryingModel
-from pytest_crmeval.models.sdks.sign_in import region_trouble, sign_in_trouble
+from pytest_crmeval.models.sdks.sign_in import region_trouble, sign_in_refusal, sign_in_trouble
 from pytest_crmeval.models.specs import ModelSpec, SpecError, address, is_model
 from pytest_crmeval.models.usage_meter import current
 from pytest_crmeval.options.values import Options
@@ -30,7 +30,7 @@ from pytest_crmeval.player.agents import agent_of
 from pytest_crmeval.player.context import Context, SetupError
 from pytest_crmeval.player.subjects import learns
 from pytest_crmeval.ports.agent import Agent
-from pytest_crmeval.ports.chat_model import ChatModel, ModelIdentity
+from pytest_crmeval.ports.chat_model import Cause, ChatModel, ModelIdentity
 
 if TYPE_CHECKING:
     from pytest_crmeval.conversations.judge.judge import Judge
@@ -79,7 +79,7 @@ def role_specs(options: Options, spec: str) -> Mapping[str, str]:
     found = {role: options.spec(terms.model(role)) for role in terms.roles}
     for role, model in found.items():
         if not is_model(model):
-            raise SetupError(f"crmeval: atlas: {role}={model}: must be openai:MODEL or anthropic:MODEL")
+            raise SetupError(f"crmeval: atlas: {role}={model}: must name a model; see crmeval models")
     return {role: settled(role, model) for role, model in found.items()}
 
 
@@ -92,20 +92,8 @@ def _terms(spec: str) -> AtlasSpec:
 
 def check_models(context: Context, specs: Iterable[str]) -> None:
     """Raise SetupError before the run starts if an agent, the judge or the budget is invalid."""
-    options, redactor = context.options, context.redactor
-    for spec in [*specs, *options.agents, options.judge, options.user]:
-        if redactor.text(spec) != spec:
-            raise SetupError(
-                f"crmeval: {redactor.text(spec)}: specs are shown and stored, so they must not contain a secret; "
-                "let the agent read it from the environment"
-            )
-        # The parameters of models are checked elsewhere.
-        given = options.spec(spec)
-        if not is_model(given) and not is_atlas(given) and (name := secret_parameter(given)):
-            raise SetupError(
-                f"crmeval: {given.partition('?')[0]}: the parameter {name!r} looks like a secret, and specs are shown "
-                f"and stored; give the name of an environment variable in capitals instead: {name}=MY_VARIABLE"
-            )
+    options = context.options
+    _check_secrets(context, specs)
     for spec in specs:
         agent_of(context, spec)
     if options.trials > 1 and any(map(learns, specs)):
@@ -122,6 +110,40 @@ def check_models(context: Context, specs: Iterable[str]) -> None:
                     f"crmeval: --crmeval-budget: the price of {spec.partition('?')[0]} is unknown; give it in dollars "
                     "per million tokens: ?price=INPUT/OUTPUT or ?price=INPUT/CACHED/OUTPUT"
                 )
+    if context.worker == "main" and not (options.replay or context.is_dry_run):
+        for model in dict.fromkeys(map(parsed_spec, _specs(options))):
+            _check_with_provider(model)
+
+
+def _check_secrets(context: Context, specs: Iterable[str]) -> None:
+    """Raise SetupError if a spec contains a secret."""
+    options, redactor = context.options, context.redactor
+    for spec in [*specs, *options.agents, options.judge, options.user]:
+        if redactor.text(spec) != spec:
+            raise SetupError(
+                f"crmeval: {redactor.text(spec)}: specs are shown and stored, so they must not contain a secret; "
+                "let the agent read it from the environment"
+            )
+        # The parameters of models are checked elsewhere.
+        given = options.spec(spec)
+        if not is_model(given) and not is_atlas(given) and (name := secret_parameter(given)):
+            raise SetupError(
+                f"crmeval: {given.partition('?')[0]}: the parameter {name!r} looks like a secret, and specs are shown "
+                f"and stored; give the name of an environment variable in capitals instead: {name}=MY_VARIABLE"
+            )
+
+
+def _check_with_provider(spec: ModelSpec) -> None:
+    """Raise SetupError if the provider says that it refuses the key or does not have the model."""
+    from pytest_crmeval.models.sdks.preflight import refusal_of
+
+    key = _key(spec, "")
+    if PROVIDERS[spec.provider].extra and not key and (why := sign_in_refusal(spec.provider)):
+        raise SetupError(f"crmeval: {spec}: {why}")
+    error = refusal_of(spec, key)
+    if error is not None:
+        advice = [notice_of(spec), "crmeval models lists known models"] if error.cause is Cause.UNKNOWN_MODEL else []
+        raise SetupError("; ".join(filter(None, [f"crmeval: {error}", *advice])))
 
 
 def retiring(options: Options) -> Iterator[str]:
@@ -147,7 +169,7 @@ def _user_model(context: Context) -> ChatModel | None:
     if not spec:
         return None
     if not is_model(spec):
-        raise SetupError(f"crmeval: --crmeval-user {options.user!r}: must be openai:MODEL or anthropic:MODEL")
+        raise SetupError(f"crmeval: --crmeval-user {options.user!r}: must name a model; see crmeval models")
     return _model(context, parsed_spec(spec))
 
 
@@ -211,7 +233,7 @@ def judge_spec(options: Options) -> tuple[str, int]:
 
     spec = options.spec(options.judge)
     if not is_model(spec):
-        raise SetupError(f"crmeval: --crmeval-judge {options.judge!r}: must be openai:MODEL or anthropic:MODEL")
+        raise SetupError(f"crmeval: --crmeval-judge {options.judge!r}: must name a model; see crmeval models")
     try:
         return parse_judge(spec)
     except JudgeSpecError as error:

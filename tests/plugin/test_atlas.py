@@ -203,7 +203,7 @@ def test_a_role_that_no_model_can_play_is_refused_before_anything_is_played(
     providers(answer_by_role)
     result = project(stream(1)).runpytest("--crmeval-agent", "atlas?student=mute", "-p", "no:xdist")
 
-    result.stderr.fnmatch_lines(["*atlas: student=mute: must be openai:MODEL or anthropic:MODEL"])
+    result.stderr.fnmatch_lines(["*atlas: student=mute: must name a model; see crmeval models"])
 
 
 def test_a_learner_meets_no_conversation_twice(project: Project, providers: Providers) -> None:

@@ -1,14 +1,12 @@
 """The adapters of docs/frameworks.md play a conversation, with a model on loopback."""
 
 import re
-import subprocess
-import sys
-import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.environments import python_beside
 from tests.projects import case, report_of
 from tests.providers.loopback import Loopback
 
@@ -42,24 +40,8 @@ def adapted(project: Project) -> Callable[[str], pytest.Pytester]:
 
 @pytest.fixture(scope="session")
 def python_with_langgraph() -> Path:
-    """Return the Python of an environment with our packages and LangGraph, which is created once per ``.venv``.
-
-    LangGraph installs a pytest plugin, which would be loaded by every test run and every test of ours.
-    """
-    home = Path(sys.prefix, "langgraph")
-    python, ready = home / "bin" / "python", home / ".ready"
-    if not ready.exists():
-        subprocess.run([sys.executable, "-m", "venv", "--clear", "--without-pip", home], check=True)
-        packages = sysconfig.get_path("purelib", vars={"base": str(home)})
-        link = f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n"
-        Path(packages, "beside.pth").write_text(link, encoding="utf-8")
-        pip = [sys.executable, "-m", "pip", "--python", str(python)]
-        install = [*pip, "install", "--only-binary", ":all:", *LANGGRAPH]
-        installed = subprocess.run(install, check=False, capture_output=True, text=True)
-        if installed.returncode:
-            pytest.skip(f"LangGraph can't be installed: {installed.stderr.strip().splitlines()[-1]}")
-        ready.touch()
-    return python
+    """Return a Python with LangGraph, which installs a pytest plugin that every test run and test would load."""
+    return python_beside("langgraph", *LANGGRAPH)
 
 
 def assert_played(pytester: pytest.Pytester, server: Loopback) -> None:

@@ -208,7 +208,7 @@ def test_recorded_user_is_replayed_without_a_server(
         (
             {},
             ["--crmeval-user", "bots:useless"],
-            "--crmeval-user 'bots:useless': must be openai:MODEL or anthropic:MODEL",
+            "--crmeval-user 'bots:useless': must name a model; see crmeval models",
         ),
     ],
     ids=["no goal", "both", "not a model"],

@@ -96,6 +96,8 @@ class Loopback:
         self.seen: list[Seen] = []
         self.connections = 0
         """How many were ever made."""
+        self.described: Callable[[Seen], tuple[int, bytes]] = lambda _: (HTTPStatus.OK, b"{}")
+        """What is answered to a GET, which asks about a model before a run; it is not among what is seen."""
         self._brain = brain if callable(brain) else _reciting(brain)
         self._numbers = count(1)
         self._errors: list[Exception] = []
@@ -194,6 +196,9 @@ class Loopback:
 
     def _answer(self, line: Line, seen: Seen) -> bool:
         """Answer one request; False if no other can follow."""
+        if seen.method == "GET" and re.search("/models[/?]", seen.path):
+            code, body = self.described(seen)
+            return line.send(http(code, body))
         with self._lock:
             self.seen.append(seen)
             number = next(self._numbers)

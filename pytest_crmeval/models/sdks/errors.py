@@ -97,17 +97,22 @@ def error_response(error: BaseException) -> ErrorResponse | None:
     status, response = getattr(error, "status_code", None), getattr(error, "response", None)
     if not isinstance(status, int) or response is None:
         return None
-    said = _inner(getattr(error, "body", None))
+    return parsed_error(status, getattr(error, "body", None), response.headers)
+
+
+def parsed_error(status: int, body: object, headers: Mapping[str, str]) -> ErrorResponse:
+    """Return the error response with a body, which may be JSON of any form."""
+    said = _inner(body)
     parts = [each for each in (said, _inner(_behind(said))) if isinstance(each, dict)]
     params = [param for each in parts if (param := str(each.get("param") or "")) not in _NAMES_NOTHING]
     words, behind = _words(said), _words(_inner(_behind(said)))
     return ErrorResponse(
         status=status,
         # The words of a server behind a gateway come first: they have the reason.
-        words=(f"{behind} ({words})" if behind else words) or str(response.headers.get("location", "")),
+        words=(f"{behind} ({words})" if behind else words) or str(headers.get("location", "")),
         code=" ".join(str(each[name]) for each in parts for name in ("code", "type") if each.get(name)),
         param=params[0] if params else "",
-        headers=response.headers,
+        headers=headers,
     )
 
 
@@ -115,7 +120,7 @@ def explained(error: BaseException, target: Target) -> ModelError:
     """Return the error for a request without an answer."""
     refusal = error_response(error)
     if refusal is not None:
-        return _refused(refusal, target)
+        return refused(refusal, target)
     causes = [error]
     while (inner := causes[-1].__cause__ or causes[-1].__context__) and len(causes) < _LONGEST_CHAIN:
         causes.append(inner)
@@ -185,7 +190,8 @@ def shown(address: str) -> str:
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
-def _refused(refusal: ErrorResponse, target: Target) -> ModelError:
+def refused(refusal: ErrorResponse, target: Target) -> ModelError:
+    """Return the error for an error response."""
     cause = _cause(refusal)
     advice = ""
     if cause is Cause.AUTHENTICATION:

@@ -9,6 +9,11 @@ from importlib import import_module
 from importlib.util import find_spec
 
 _ERRORS = {"bedrock": ("botocore", "BotoCoreError"), "vertex": ("google.auth", "GoogleAuthError")}
+_SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
+_SECONDS = 5.0
+_REFUSED_BY_AWS = frozenset(
+    {"ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId", "SignatureDoesNotMatch", "IncompleteSignature"}
+)
 _REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
 
 
@@ -24,6 +29,14 @@ def sign_in_errors(provider: str) -> tuple[type[Exception], ...]:
 def sign_in_trouble(provider: str) -> str:
     """Return why a cloud can't be signed in to, with the command that mends it; empty if it can."""
     return _CHECKS[provider]()
+
+
+def sign_in_refusal(provider: str) -> str:
+    """Return why a cloud refuses the credentials of this machine, with the command that mends it; empty if it does not.
+
+    It is asked, which is free; if it can't be reached, the answer is empty.
+    """
+    return _REFUSALS[provider]()
 
 
 def region_trouble(provider: str, model: str, base_url: str) -> str:
@@ -55,6 +68,39 @@ def _aws() -> str:
     return ""
 
 
+def _aws_refusal() -> str:
+    from botocore.config import Config
+    from botocore.exceptions import BotoCoreError, ClientError
+    from botocore.session import get_session
+
+    config = Config(connect_timeout=_SECONDS, read_timeout=_SECONDS, retries={"total_max_attempts": 1})
+    try:
+        get_session().create_client("sts", config=config).get_caller_identity()
+    except ClientError as error:
+        said = error.response.get("Error", {})
+        if said.get("Code") in _REFUSED_BY_AWS:
+            return f"AWS refuses your credentials: {said['Code']}: {said.get('Message')}; sign in again: aws sso login"
+    except BotoCoreError:  # no way to AWS from here; the first call will show
+        pass
+    return ""
+
+
+def _google_refusal() -> str:
+    import google.auth
+    from google.auth.exceptions import RefreshError, TransportError
+    from google.auth.transport.requests import Request
+
+    credentials, _ = google.auth.default(scopes=_SCOPES)
+    try:
+        credentials.refresh(Request())
+    except RefreshError as error:
+        said = next((each for each in error.args if isinstance(each, str)), "")
+        return f"Google refuses your credentials: {said}; sign in again: gcloud auth application-default login"
+    except TransportError:  # no way to Google from here; the first call will show
+        pass
+    return ""
+
+
 def _google() -> str:
     if not _is_installed("google.auth"):
         return _install("google-auth", "vertex", "GOOGLE_OAUTH_ACCESS_TOKEN")
@@ -62,7 +108,7 @@ def _google() -> str:
     from google.auth.exceptions import GoogleAuthError
 
     try:
-        google.auth.default(scopes=["https://www.googleapis.com/auth/cloud-platform"])
+        google.auth.default(scopes=_SCOPES)
     except GoogleAuthError as error:
         return f"there are no Google credentials ({error}); sign in: gcloud auth application-default login"
     return ""
@@ -92,3 +138,4 @@ def _is_installed(module: str) -> bool:
 
 
 _CHECKS: Mapping[str, Callable[[], str]] = {"bedrock": _aws, "vertex": _google}
+_REFUSALS: Mapping[str, Callable[[], str]] = {"bedrock": _aws_refusal, "vertex": _google_refusal}

@@ -1,0 +1,77 @@
+"""Asks a provider, before anything is played, whether it takes the key and has the model. The request is free."""
+
+import os
+import re
+import time
+from collections.abc import Mapping
+from urllib.parse import quote
+
+import httpx2
+
+from pytest_crmeval.models.prices import is_own
+from pytest_crmeval.models.providers import PROVIDERS
+from pytest_crmeval.models.sdks.attempts import target_of
+from pytest_crmeval.models.sdks.encoding import parsed
+from pytest_crmeval.models.sdks.errors import parsed_error, refused
+from pytest_crmeval.models.specs import ModelSpec
+from pytest_crmeval.ports.chat_model import Cause, ModelError
+
+SECONDS = 5.0
+_MOST_BYTES = 1 << 16
+_NOT_FOUND = 404
+_ABOUT_KEYS = frozenset({400, 401})
+_RIGHTS = re.compile("scope|permission", re.IGNORECASE)
+"""Words about a key that may call models, but not list them."""
+
+
+def refusal_of(spec: ModelSpec, key: str) -> ModelError | None:
+    """Return the error of a provider that refuses the key or does not have the model; None if it may work.
+
+    Servers that can't be reached or don't describe their models are not judged: the first call will show what they do.
+    """
+    address = _address(spec)
+    if not address:
+        return None
+    target = target_of(spec, key, address)
+    try:
+        status, content, headers = _asked(address, _headers(spec, key))
+        refusal = parsed_error(status, parsed(content), headers)
+    except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError, RecursionError):
+        return None
+    error = refused(refusal, target)
+    if status in _ABOUT_KEYS and error.cause is Cause.AUTHENTICATION and not _RIGHTS.search(refusal.words):
+        return error
+    # A server without this address answers 404 as well, but does not speak of the model.
+    is_about_model = spec.model in refusal.words and f"/models/{spec.model}" not in refusal.words
+    return error if status == _NOT_FOUND and is_about_model else None
+
+
+def _address(spec: ModelSpec) -> str:
+    """Return the address of the model's description; empty if there is none that can be relied on.
+
+    Clouds have none for a key, and gateways may have models that they don't describe.
+    """
+    provider = PROVIDERS[spec.provider]
+    base = spec.base_url or provider.address
+    if provider.extra or (provider.hosts and not is_own(spec.provider, base)):
+        return ""
+    if spec.provider == "azure":  # has no address for a deployment, but looks at the key
+        return f"{base}/openai/models?api-version={os.environ.get('OPENAI_API_VERSION', '')}"
+    return f"{base}{'/v1' if spec.sdk == 'anthropic' else ''}/models/{quote(spec.model, safe='/:', errors='replace')}"
+
+
+def _headers(spec: ModelSpec, key: str) -> Mapping[str, str]:
+    if spec.sdk == "anthropic":
+        return {"x-api-key": key, "anthropic-version": "2023-06-01"}
+    return {"api-key": key} if spec.provider == "azure" else {"Authorization": f"Bearer {key}"}
+
+
+def _asked(address: str, headers: Mapping[str, str]) -> tuple[int, bytes, Mapping[str, str]]:
+    """Return status, content and headers of an answer; an endless one is cut."""
+    deadline, content = time.monotonic() + SECONDS, b""
+    with httpx2.stream("GET", address, headers=dict(headers), timeout=SECONDS) as response:
+        for chunk in response.iter_bytes():
+            content += chunk
+            if len(content) > _MOST_BYTES or time.monotonic() > deadline:
+                break
+    return response.status_code, content, response.headers
