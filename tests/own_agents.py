@@ -16,6 +16,7 @@ import json
 import os
 import sys
 import time
+from urllib.request import Request, urlopen
 
 ADA = {"name": "Ada Ltd", "email": "ada@ada.example", "status": "Active"}
 
@@ -33,12 +34,30 @@ def answer(request):
         return 7
     if "mistake" in said:
         return {"conversation": "another", "text": "Hello"}
+    server = request.get("tool_server")
+    if server:
+        call = chosen(said, rpc(server, "tools/list")["tools"])
+        rpc(server, "tools/call", name=call["tool"], arguments=call["arguments"])
+        return {"text": "I have added Ada Ltd.", "input_tokens": 7, "output_tokens": 3, "cost": 0.5}
     if request["messages"][-1]["speaker"] == "user":
-        names = [tool["name"] for tool in request["tools"]]
-        crm = {"tool": "create_new_client", "arguments": ADA}
-        call = crm if crm["tool"] in names else {"tool": names[0], "arguments": {"notes": said}}
-        return {"calls": [call], "input_tokens": 7, "cost": 0.25}
+        return {"calls": [chosen(said, request["tools"])], "input_tokens": 7, "cost": 0.25}
     return {"text": "I have added Ada Ltd.", "output_tokens": 3, "cost": 0.25}
+
+
+def chosen(said, tools):
+    """Return the call that creates a client, or of the only tool."""
+    names = [tool["name"] for tool in tools]
+    crm = {"tool": "create_new_client", "arguments": ADA}
+    return crm if crm["tool"] in names else {"tool": names[0], "arguments": {"notes": said}}
+
+
+def rpc(server, method, **parameters):
+    """Return the result of a request to an MCP server."""
+    accept = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    headers = {"Authorization": f"Bearer {server['token']}", **accept}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters}).encode()
+    with urlopen(Request(server["url"], body, headers)) as response:
+        return json.load(response)["result"]
 
 
 if __name__ == "__main__":
@@ -69,6 +88,16 @@ def function(messages, tools):
     return Reply(calls=made, **found)
 
 
+def own_calls(messages, tool_server):
+    said = [{"speaker": each.speaker, "text": each.text} for each in messages]
+    server = {"url": tool_server.url, "token": tool_server.token}
+    found = answer({"messages": said, "tool_server": server})
+    if isinstance(found, dict):
+        found.pop("conversation", None)
+        return Reply(**found)
+    return found
+
+
 async def coroutine(messages, tools):
     if "hang" in messages[0].text:
         await asyncio.Event().wait()
@@ -97,7 +126,10 @@ class Maker:
     def new_conversation(self):
         return Object()
 '''
-IN_PROCESS = ("function", "coroutine", "Blocking", "Object", "Maker")
+IN_PROCESS = ("function", "coroutine", "Blocking", "Object", "Maker", "own_calls")
+ELSEWHERE = ("http", "exec", "mcp+http", "mcp+exec")
+MAKING_CALLS = ("own_calls", "mcp+http", "mcp+exec")
+"""Forms that make their calls themselves, on a tool server."""
 
 
 def write_forms(folder: Path) -> None:
@@ -113,7 +145,8 @@ def specs_in(folder: Path) -> Iterator[Mapping[str, str]]:
     exec(PROGRAM, program)  # noqa: S102 (above)
     with serving(program["answer"]) as address:
         names = {name: f"forms:{name}" for name in IN_PROCESS}
-        yield {**names, "http": address, "exec": f"exec:{sys.executable} '{folder / 'program.py'}'"}
+        elsewhere = {"http": address, "exec": f"exec:{sys.executable} '{folder / 'program.py'}'"}
+        yield {**names, **elsewhere, **{f"mcp+{form}": f"mcp+{spec}" for form, spec in elsewhere.items()}}
 
 
 @contextmanager

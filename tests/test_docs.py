@@ -339,7 +339,7 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_example_of_an_agent_as_a_server_answers(checked: list[str]) -> None:
-    (script,) = blocks("agent-protocol.md", "python")
+    (script,) = blocks("how-to/agents.md", "python")
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     with subprocess.Popen(
@@ -363,7 +363,7 @@ def connects(port: int) -> bool:
 
 @pytest.mark.skipif(not shutil.which("node"), reason="needs Node.js")
 def test_example_of_an_agent_as_a_program_answers(tmp_path: Path, checked: list[str]) -> None:
-    (script,) = blocks("agent-protocol.md", "javascript")
+    (script,) = blocks("how-to/agents.md", "javascript")
     (tmp_path / "agent.js").write_text(script, encoding="utf-8")
     agent = CommandAgent(f"node {tmp_path}/agent.js")
 
@@ -386,11 +386,13 @@ def test_example_of_an_agent_that_calls_tools_itself_answers() -> None:
     assert [ToolCall(tool="list_clients")] == [call for call, _ in exchange.calls]
 
 
-def test_example_of_an_agent_in_a_shell_answers(tmp_path: Path, checked: list[str]) -> None:
-    (script,) = blocks("agent-protocol.md", "sh")
+@pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
+def test_example_of_an_agent_in_bash_answers(tmp_path: Path, checked: list[str]) -> None:
+    (script,) = blocks("how-to/agents.md", "bash")
     (tmp_path / "agent.sh").write_text(script, encoding="utf-8")
-    agent = CommandAgent(f"sh {tmp_path}/agent.sh")
+    agent = CommandAgent(f"bash {tmp_path}/agent.sh")
 
-    assert Reply(text="I cannot help you with that.") == reply_of(agent, DIALOGUE, ())
-    assert ["Request", "Answer"] == checked
+    assert Reply(calls=(ToolCall(tool="list_clients"),)) == reply_of(agent, DIALOGUE, ())
+    assert Reply(text="I have looked at all clients.") == reply_of(agent, ANSWERED, ())
+    assert ["Request", "Answer"] * 2 == checked
     agent.close()

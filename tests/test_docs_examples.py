@@ -23,7 +23,7 @@ from tests.fakes import planned, share, trial
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-LANGUAGES = {"sh", "console", "text", "python", "javascript", "toml", "json", "yaml", "mermaid"}
+LANGUAGES = {"sh", "bash", "console", "text", "python", "javascript", "toml", "json", "yaml", "mermaid"}
 ELSEWHERE = {"make", "pytest", "crmeval judge"}
 """Commands of examples that play cases: other tests run them."""
 

@@ -4,12 +4,14 @@ import atexit
 import os
 import selectors
 import shlex
+import shutil
 import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from threading import Lock
 from typing import IO
 from uuid import uuid4
@@ -21,10 +23,16 @@ from pytest_crmeval.domain.messages import Message, Reply
 
 _CHUNK = 1 << 16
 _LONGEST_TAIL = 500
+_PATIENCE = 2.0
+"""Seconds that a program has at the end of the run, for example to write its logs."""
+
+
+class _EndedWellError(AgentError):
+    """The program has ended with status 0 and without an answer."""
 
 
 class CommandAgent:
-    """A program that is started once per process, and again after it has died or was ended for a bad answer."""
+    """A program that is started once per process, and again after it has ended or was ended for a bad answer."""
 
     reply_timeout = 0
     """It enforces the time limit of ``seconds`` itself."""
@@ -33,12 +41,14 @@ class CommandAgent:
         self._words = shlex.split(command)
         if not self._words:
             raise ValueError("there is no command after exec:")
+        if shutil.which(self._words[0]) is None:
+            raise ValueError(_not_a_program(self._words[0]))
         self.name = command
         self.seconds = seconds
         self.uses_tool_server = uses_tool_server
         self._lock = Lock()
         self._running: _Running | None = None
-        atexit.register(self.close)
+        atexit.register(self.close, _PATIENCE)
 
     def new_conversation(self) -> "CommandConversation":
         """Return the agent in one conversation, which has a random id."""
@@ -51,19 +61,30 @@ class CommandAgent:
     def ask(self, body: bytes, conversation: str) -> Reply:
         """Return the program's reply to a request; AgentError if there is none. One request at a time is sent."""
         with self._lock:
-            if self._running is None:
-                self._running = _Running(self._words)
+            had_answered = self._running is not None
             try:
-                return reply_in(self._running.exchange(body, self.seconds), conversation)
+                try:
+                    line = self._exchanged(body)
+                except _EndedWellError:
+                    if not had_answered:
+                        raise
+                    self.close()
+                    line = self._exchanged(body)  # it answers one request and ends, as simple scripts do
+                return reply_in(line, conversation)
             except BaseException:
                 self.close()  # a late answer would be taken for that of the next request
                 raise
 
-    def close(self) -> None:
-        """End the program."""
+    def _exchanged(self, body: bytes) -> bytes:
+        if self._running is None:
+            self._running = _Running(self._words)
+        return self._running.exchange(body, self.seconds)
+
+    def close(self, patience: float = 0.0) -> None:
+        """End the program, which has so many seconds to end by itself when its stdin does."""
         running, self._running = self._running, None
         if running is not None:
-            running.close()
+            running.close(patience)
 
 
 class CommandConversation:
@@ -105,18 +126,19 @@ class _Running:
             selector.register(self._process.stdout, selectors.EVENT_READ)
             if selector.select(0):
                 early = os.read(self._process.stdout.fileno(), _CHUNK)
-                raise AgentError(_surplus(early) if early else self._ended())
+                raise AgentError(_surplus(early)) if early else self._ended()
             selector.register(self._process.stdin, selectors.EVENT_WRITE)
             while b"\n" not in received:
                 ready = selector.select(max(0.0, deadline - time.monotonic()))
                 if not ready:
-                    raise AgentError(f"timeout: the program did not answer within {seconds:g} s")
+                    late = f"timeout: the program did not print a line within {seconds:g} s; does it flush its output?"
+                    raise AgentError(late + self._said())
                 for key, _ in ready:
                     if key.fileobj is self._process.stdout:
                         chunk = os.read(key.fd, _CHUNK)
                         received += chunk
                         if not chunk:
-                            raise AgentError(self._ended())
+                            raise self._ended()
                         if len(received) > MOST_BYTES:
                             raise AgentError(f"the answer is longer than {MOST_BYTES:,} bytes")
                     else:
@@ -130,8 +152,12 @@ class _Running:
             raise AgentError(_surplus(rest))
         return line
 
-    def close(self) -> None:
+    def close(self, patience: float) -> None:
         """End the process and what it has started, and wait for its end."""
+        if patience and self._process.stdin is not None:
+            self._process.stdin.close()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(patience)
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -139,13 +165,23 @@ class _Running:
             if file is not None:
                 file.close()
 
-    def _ended(self) -> str:
-        """Return how the process has ended, with the end of its stderr."""
+    def _ended(self) -> AgentError:
+        """Return the error for a program that has ended."""
         status = self._process.wait()
         how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+        return (AgentError if status else _EndedWellError)(f"the program {how}{self._said()}")
+
+    def _said(self) -> str:
+        """Return the end of its stderr, for an error."""
         self._stderr.seek(max(0, self._stderr.seek(0, os.SEEK_END) - _LONGEST_TAIL))
         said = self._stderr.read().decode(errors="replace").strip()
-        return f"the program {how}" + (f": {said}" if said else "")
+        return f": {said}" if said else ""
+
+
+def _not_a_program(word: str) -> str:
+    if Path(word).is_file():
+        return f"{word} is not executable; allow it with chmod +x {word}, or name its interpreter: exec:bash {word}"
+    return f"there is no program {word!r} {'in this folder' if '/' in word else 'on the PATH'}"
 
 
 def _surplus(content: bytes) -> str:

@@ -80,7 +80,8 @@ def _described(error: Exception, module: str) -> str:
             f"there is no module {module!r} on the Python path; add its folder to pytest's setting pythonpath, "
             'for example pythonpath = ["."] in [tool.pytest.ini_options]'
         )
-    place = traceback.extract_tb(error.__traceback__)[-1]
+    places = traceback.extract_tb(error.__traceback__)
+    place = [each for each in places if not each.filename.startswith("<")][-1]  # not: os, which is frozen
     if place.filename != __file__:
         return f"{type(error).__name__}: {error} ({place.filename}:{place.lineno})"
     near = get_close_matches(error.name or "", dir(error.obj), n=1) if isinstance(error, AttributeError) else []

@@ -57,7 +57,7 @@ class ItemEvaluation:
         __tracebackhide__ = True
         try:
             outcome = (self._taken(case) if self._asks_first else None) or self._played(case)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if frames := agent_traceback(error):  # the user's own code: show it without our frames
                 raise error.with_traceback(frames)  # noqa: B904 (the same error)
             raise

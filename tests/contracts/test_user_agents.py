@@ -1,23 +1,22 @@
-"""What holds for an agent of a user in every form: function, async, object, server, program."""
+"""What holds for an agent of a user in every form: function, async, object, server, program, with a tool server."""
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from pytest_crmeval.agents.calling import AgentError, in_conversation, reply_of
+from pytest_crmeval.agents.calling import AgentError, in_conversation
 from pytest_crmeval.agents.command import CommandAgent
 from pytest_crmeval.agents.specs import make_agent
 from pytest_crmeval.conversations.play import play
-from pytest_crmeval.domain.messages import ToolCall, user_says
+from pytest_crmeval.domain.messages import ToolCall
 from pytest_crmeval.domain.usage import Bill, Usage
 from pytest_crmeval.models.usage_meter import UsageMeter, opened
 from pytest_crmeval.ports.agent import Agent
 from tests.fakes import PaperCrm, conversation
-from tests.own_agents import IN_PROCESS, specs_in, write_forms
+from tests.own_agents import ELSEWHERE, IN_PROCESS, MAKING_CALLS, specs_in, write_forms
 
-FORMS = (*IN_PROCESS, "http", "exec")
-ELSEWHERE = ("http", "exec")
+FORMS = (*IN_PROCESS, *ELSEWHERE)
 ERRORS = {
     "fail": ("the key .* is refused", "the key .* is refused"),
     "flood": ("the reply is longer than 4,000,000 characters", "the answer is longer than 4,000,000 bytes"),
@@ -28,6 +27,7 @@ TIMEOUTS = {
     "Blocking": r"reply\(\) did not return within 0.2 s; an async agent blocks the event loop$",
     "function": r"agent 'function': reply\(\) did not return within 0.2 s; it is at .*forms.py:\d+$",
     "Object": r"agent 'object': reply\(\) did not return within 0.2 s; it is at .*forms.py:\d+$",
+    "own_calls": r"agent 'own_calls': reply\(\) did not return within 0.2 s; it is at .*forms.py:\d+$",
     "Maker": r"agent 'object': reply\(\) did not return within 0.2 s; it is at .*forms.py:\d+$",
 }
 
@@ -77,10 +77,15 @@ def made(form: str, specs: Mapping[str, str]) -> Iterator[Made]:
     made.close()
 
 
+def reply_to(words: str, agent: Agent) -> str:
+    """Return what an agent replies in a conversation of one turn."""
+    return play(conversation(words), agent, PaperCrm()).exchanges[0].reply
+
+
 class TestUserAgent:
     """Every form of an agent."""
 
-    def test_conversations_in_flight_have_their_own_dialogue_and_usage(self, made: Made) -> None:
+    def test_conversations_in_flight_have_their_own_dialogue_and_usage(self, made: Made, form: str) -> None:
         """Although all of them are played by one agent."""
 
         def played(number: int) -> tuple[list[ToolCall], str, Bill | None]:
@@ -93,7 +98,8 @@ class TestUserAgent:
         with ThreadPoolExecutor(3) as pool:
             found = list(pool.map(played, range(3)))
 
-        bill = Bill(usage=Usage(input=7, output=3, calls=2), cost=0.5)
+        replies = 1 if form in MAKING_CALLS else 2
+        bill = Bill(usage=Usage(input=7, output=3, calls=replies), cost=0.5)
         assert [("I have added Ada Ltd.", bill)] * 3 == [(reply, spent) for _, reply, spent in found]
         assert [[f"Add Ada {number}."] for number in range(3)] == [
             [call.arguments["notes"] for call in calls] for calls, _, _ in found
@@ -101,10 +107,10 @@ class TestUserAgent:
 
     def test_agent_that_hangs_is_an_error_and_the_next_conversation_is_played(self, made: Made, form: str) -> None:
         """The error says where it hangs, if that can be known."""
-        with pytest.raises(AgentError, match=TIMEOUTS.get(form, r"timeout: .* within 0.2 s$")):
-            reply_of(made(0.2), [user_says("hang")], PaperCrm.tools)
+        with pytest.raises(AgentError, match=TIMEOUTS.get(form, r"timeout: .* within 0.2 s")):
+            reply_to("hang", made(0.2))
 
-        assert "write" == reply_of(made(), [user_says("Add Ada.")], PaperCrm.tools).calls[0].tool
+        assert "I have added Ada Ltd." == reply_to("Add Ada.", made())
 
     @pytest.mark.parametrize("words", ERRORS)
     def test_error_says_what_is_wrong_and_the_next_conversation_is_played(
@@ -112,12 +118,12 @@ class TestUserAgent:
     ) -> None:
         """An exception, an endless answer, or something that is not an answer."""
         with pytest.raises((AgentError, RuntimeError), match=ERRORS[words][form in ELSEWHERE]):
-            reply_of(made(), [user_says(words)], PaperCrm.tools)
+            reply_to(words, made())
 
-        assert "write" == reply_of(made(), [user_says("Add Ada.")], PaperCrm.tools).calls[0].tool
+        assert "I have added Ada Ltd." == reply_to("Add Ada.", made())
 
     @pytest.mark.parametrize("form", ELSEWHERE)
     def test_answer_for_another_conversation_is_an_error(self, made: Made) -> None:
         """In this process there are no ids."""
         with pytest.raises(AgentError, match="malformed answer: it is for another conversation, 'another'"):
-            reply_of(made(), [user_says("mistake")], PaperCrm.tools)
+            reply_to("mistake", made())

@@ -190,6 +190,7 @@ def test_spec_without_a_module_is_reported(spec: str) -> None:
         ("import crmeval_no_such_dependency", "ModuleNotFoundError: No module named 'crmeval_no_such_dependency'"),
         ("import json; json.nope", "AttributeError: module 'json' has no attribute 'nope'"),
         ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("import os; os.environ['CRMEVAL_NO_SUCH_KEY']", "KeyError: 'CRMEVAL_NO_SUCH_KEY'"),
     ],
 )
 def test_a_module_that_breaks_while_it_is_imported_is_not_called_missing(

@@ -9,6 +9,7 @@ import pytest
 
 from pytest_crmeval.agents.calling import AgentError, in_conversation, reply_of
 from pytest_crmeval.agents.command import CommandAgent
+from pytest_crmeval.agents.specs import AgentUnavailable, make_agent
 from pytest_crmeval.domain.messages import Reply, user_says
 
 HELLO = [user_says("Hello")]
@@ -92,7 +93,7 @@ def test_program_that_does_not_answer_in_time_is_ended(program: Made) -> None:
     process, _ = reply_of(agent, HELLO, ()).text.split()
     agent.seconds = 0.05
 
-    with pytest.raises(AgentError, match=r"timeout: the program did not answer within 0.05 s"):
+    with pytest.raises(AgentError, match=r"timeout: the program did not print a line within 0.05 s; does it flush"):
         reply_of(agent, HELLO, ())
 
     with pytest.raises(ProcessLookupError):
@@ -105,9 +106,45 @@ def test_long_dialogue_does_not_block_a_program_that_writes_first(program: Made)
     assert reply_of(agent, [user_says("Hello" * 200_000)], ()).text.endswith(" 1")
 
 
-def test_command_that_does_not_exist_is_an_error() -> None:
-    with pytest.raises(AgentError, match="no-such-agent can't be started: No such file or directory"):
-        reply_of(CommandAgent("no-such-agent"), HELLO, ())
+@pytest.mark.parametrize(
+    ("word", "problem"),
+    [
+        ("no-such-agent", "there is no program 'no-such-agent' on the PATH"),
+        ("./no-such-agent", "there is no program './no-such-agent' in this folder"),
+        ("./plain.sh", "./plain.sh is not executable; allow it with chmod .x ./plain.sh, or .* exec:bash ./plain.sh"),
+    ],
+)
+def test_program_that_can_not_be_started_is_refused_before_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str, problem: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("plain.sh").touch(mode=0o644)
+
+    with pytest.raises(AgentUnavailable, match=f"agent 'exec:{word}': {problem}"):
+        make_agent(f"exec:{word}")
+
+
+def test_script_that_ends_after_each_answer_is_started_for_each_request(program: Made) -> None:
+    agent = program(f"{SAY}; break")
+
+    replies = [reply_of(agent, HELLO, ()).text.split() for _ in range(3)]
+
+    assert ["1"] * 3 == [number for _, number in replies]
+    assert 3 == len({process for process, _ in replies})
+
+
+def test_program_that_ends_without_an_answer_is_an_error(program: Made) -> None:
+    with pytest.raises(AgentError, match=r"the program ended with status 0$"):
+        reply_of(program("break"), HELLO, ())
+
+
+def test_program_may_end_by_itself_when_the_run_ends(program: Made, tmp_path: Path) -> None:
+    agent = program(f"import atexit; atexit.register(open, {str(tmp_path / 'ended')!r}, 'w'); {SAY}")
+    reply_of(agent, HELLO, ())
+
+    agent.close(patience=300)
+
+    assert (tmp_path / "ended").exists()
 
 
 def test_command_in_bash(tmp_path: Path) -> None:

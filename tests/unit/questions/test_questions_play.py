@@ -1,7 +1,10 @@
 """One question, one answer."""
 
+from collections.abc import Sequence
+
 import pytest
 
+from pytest_crmeval.agents.calling import as_agent
 from pytest_crmeval.agents.scripted import Scripted
 from pytest_crmeval.domain.messages import Message, Reply, ToolCall
 from pytest_crmeval.questions.play import ask, prompt_of
@@ -48,6 +51,16 @@ def test_tool_call_in_a_question_gets_an_error() -> None:
 
     assert ("Paris", 2) == (exchange.reply, exchange.steps)
     assert "there are no tools here; answer in words" == exchange.calls[0][1].error.message  # type: ignore[union-attr]
+
+
+def test_agent_with_a_tool_server_gets_none() -> None:
+    def agent(messages: Sequence[Message], tool_server: object) -> str:
+        return f"{messages[0].speaker} {tool_server}"
+
+    found = as_agent(agent, "")
+    assert found is not None
+
+    assert "user None" == ask(asked(), found, max_steps=3).exchanges[0].reply
 
 
 def test_who_only_calls_has_said_nothing() -> None:
