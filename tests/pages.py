@@ -152,7 +152,7 @@ def _turn(text: str, value: Json) -> Exchange:
             Message(speaker="user", text=f"Who is {text}?"),
             Message(speaker="agent", calls=calls),
             Message(speaker="crm", results=(ToolResult(value=rows), ToolResult(error=refused))),
-            Message(speaker="agent", text=f"It is {text}."),
+            Message(speaker="agent", text=f"It is {text}.", thoughts=f"I wonder about {text}."),
         )
     )
 

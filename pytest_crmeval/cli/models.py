@@ -41,6 +41,8 @@ def run(options: argparse.Namespace) -> int:
     shown = [name for name in PROVIDERS if name in _FIRST or any(word.startswith(name) for word in options.words)]
     rows = [row for row in _rows(shown, retired=options.retired) if all(word in row[0] for word in options.words)]
     others = ", ".join(name for name in PROVIDERS if name not in shown)
+    if not rows and shown[-1] not in _FIRST and not PROVIDERS[shown[-1]].prices:
+        raise UsageError(f"the models of {shown[-1]} are not listed here; name any that it has: {shown[-1]}:MODEL")
     if not rows:
         raise UsageError(f"no known model matches {' '.join(options.words)!r}; other providers: {others}")
     head = ("model", "key", "price", "context", "retires")
@@ -63,4 +65,6 @@ def _rows(providers: Sequence[str], *, retired: bool) -> Iterator[Sequence[str]]
         if retired or gone is None or gone > date.today():  # noqa: DTZ011 (dates of providers have no zone)
             then = f" -> {entry.successor}" if entry.successor else ""
             size = f"{entry.context:,}" if entry.context else "-"
-            yield name, PROVIDERS[provider].key, entry.price or "unknown", size, f"{gone}{then}" if gone else "-"
+            seller = PROVIDERS[provider]
+            key = seller.key if seller.needs_key else f"{seller.key} (optional)"
+            yield name, key, entry.price or "unknown", size, f"{gone}{then}" if gone else "-"

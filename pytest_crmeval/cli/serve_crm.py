@@ -51,7 +51,10 @@ def run(options: argparse.Namespace) -> int:
         ):
             session = ToolSession(crm.tools)
             with serving(session, options.port) as server, session.open(_shown(crm.call)):
-                said = "".join(f"user:  {turn.utterance}\n" for turn in case.turns)
+                utterances = (
+                    [case.user.goal, *case.user.facts] if case.user else [each.utterance for each in case.turns]
+                )
+                said = "".join(f"user:  {utterance}\n" for utterance in utterances)
                 sys.stdout.write(f"url:   {server.url}\ntoken: {server.token}\ntools: {len(crm.tools)}\n{said}")
                 sys.stdout.flush()
                 while True:
@@ -72,6 +75,11 @@ def _found(file: Path, name: str) -> "Conversation":
         close = get_close_matches(name, refs, n=1)
         raise UsageError(f"{file} has no case {name!r}" + (f"; did you mean {close[0]}?" if close else ""))
     return refs[name].read()
+
+
+def _words_of_user(case: "Conversation") -> list[str]:
+    """Return what the user says, or wants and knows if a model plays the user."""
+    return [case.user.goal, *case.user.facts] if case.user else [turn.utterance for turn in case.turns]
 
 
 def _shown(make_call: "Callable[[ToolCall], ToolResult]") -> "Callable[[ToolCall], ToolResult]":

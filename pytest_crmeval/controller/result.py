@@ -22,6 +22,7 @@ from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.usage import money
 from pytest_crmeval.options.reading import is_dry_run, options_of
 from pytest_crmeval.player.agents import subjects_of
+from pytest_crmeval.player.models import retiring
 from pytest_crmeval.render import summary
 from pytest_crmeval.render.github import annotations, write_summary
 from pytest_crmeval.render.terminal import RunEnd
@@ -176,8 +177,10 @@ class RunResult:
 
     def _summary(self, width: int, height: int | None) -> Iterable[str]:
         if is_dry_run(self._config):
-            expected = self._estimate(width) if self._estimate else counts(self._plan.cases.values())
-            return [*expected, *omissions(self._plan.prefetch.left_out)]
+            if not self._estimate:
+                return [*counts(self._plan.cases.values()), *omissions(self._plan.prefetch.left_out)]
+            notes = (f"note: {notice}" for notice in retiring(self._options))
+            return [*self._estimate(width), *notes, *omissions(self._plan.prefetch.left_out)]
         if self._report is None:
             return ()
         place = f"report: {summary.short(self._options.reports / f'{self._options.run}.json')}"

@@ -19,9 +19,11 @@ _BUDGETS: Mapping[str, int] = {"low": 2_000, "medium": 8_000, "high": 16_000, "x
 """Effort -> thinking tokens, for Claude models that don't know efforts."""
 _CLAUDE = re.compile(r"claude-(?:[a-z]+-)?(\d+)(?:[-.](\d{1,2})(?!\d))?")
 _THINKING = re.compile(
-    r"""(?:^|[/.:])(?:o\d\b|gpt-(?:[5-9]|\d\d)(?!\S*-chat)|gpt-oss|codex|gemini-(?:2\.5|[3-9])|qwq|magistral)
-    |[-/](?:thinking|reasoner|reasoning|r1)\b""",
-    re.VERBOSE,
+    r"""(?:^|[/.:])(?:o\d\b|gpt-(?:[5-9]|\d\d)(?!\S*-chat)|gpt-oss|codex|gemini-(?:2\.5|[3-9])|qwq|magistral
+        |qwen-?3(?!\S*(?:instruct|coder|max))|grok-(?:[4-9]|3-mini)(?!\S*non-reasoning)
+        |glm-(?:4\.[5-9]|[5-9])|minimax-m\d)
+    |[-/](?:thinking|reasoner|(?<!non-)reasoning|r1)\b""",
+    re.VERBOSE | re.IGNORECASE,
 )
 _ADAPTIVE: Mapping[str, str] = {"type": "adaptive", "display": "summarized"}
 _KNOWS_EFFORT, _REFUSES_BUDGET, _THINKS = (4, 6), (4, 7), (5, 0)

@@ -266,8 +266,12 @@ def test_a_trial_is_a_readable_dialogue(shown: Path, open_page: Open) -> None:
     body = opened(page).locator("#trial-body")
     body.locator("details.result summary").first.click()
     output = body.inner_text()
+    thoughts = body.locator("details.thoughts").first
 
     assert "Who is Acme?" in output
+    assert "I wonder about Acme." not in output
+    thoughts.locator("summary").click()
+    assert "I wonder about Acme." in thoughts.inner_text()
     assert '→ client_search(name="Acme")' in output
     assert "← refused_by_rule: not for Acme" in output
     assert "amount\t8280.5" in body.locator("details.result table").first.inner_text()

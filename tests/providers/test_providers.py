@@ -12,6 +12,7 @@ from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.models.backend import Backend
 from pytest_crmeval.models.cassettes import ReplayingModel, write
 from pytest_crmeval.models.prices import price_of
+from pytest_crmeval.models.providers import PROVIDERS
 from pytest_crmeval.models.retrying_model import RetryingModel
 from pytest_crmeval.models.sdks import event_loop
 from pytest_crmeval.models.sdks.anthropic import anthropic_backend
@@ -54,6 +55,7 @@ PLACES = (
     Place("azure:my-gpt?api=responses", "/openai/responses?api-version=2025-04-01-preview", header="api-key"),
     Place("foundry:claude-sonnet-4-5", "/v1/messages", header="x-api-key"),
     Place("bedrock:anthropic.claude-sonnet-4-5-v1:0", "/model/anthropic.claude-sonnet-4-5-v1:0/invoke"),
+    Place("bedrock:openai.gpt-oss-120b", "/v1/responses", "/v1"),
     Place("bedrock:openai.gpt-oss-120b?api=chat", "/v1/chat/completions", "/v1"),
     Place(
         "vertex:claude-sonnet-4-5@20250929",
@@ -65,6 +67,10 @@ PLACES = (
     Place("mistral:mistral-large-latest", "/v1/chat/completions", "/v1"),
     Place("groq:llama-3.3-70b-versatile", "/v1/chat/completions", "/v1"),
     Place("deepseek:deepseek-chat", "/v1/chat/completions", "/v1"),
+    Place("xai:grok-4", "/v1/chat/completions", "/v1"),
+    Place("together:meta-llama/Llama-3.3-70B-Instruct-Turbo", "/v1/chat/completions", "/v1"),
+    Place("fireworks:accounts/fireworks/models/deepseek-v3", "/v1/chat/completions", "/v1"),
+    Place("cerebras:llama-3.3-70b", "/v1/chat/completions", "/v1"),
     Place("ollama:llama3", "/v1/chat/completions", "/v1"),
     Place("vllm:Qwen/Qwen3-8B", "/v1/chat/completions", "/v1"),
 )
@@ -90,6 +96,11 @@ def backend_at(place: Place, server: Loopback) -> Backend:
     spec = ModelSpec.parse(place.spec)
     make = openai_backend if spec.sdk == "openai" else anthropic_backend
     return make(spec, KEY, f"{server.url}{place.root}")
+
+
+def test_contract_is_checked_for_every_provider() -> None:
+    """Also for those that are added later."""
+    assert PROVIDERS.keys() == {place.spec.partition(":")[0] for place in PLACES}
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.spec)

@@ -10,7 +10,9 @@ from anthropic.resources.messages import DEPRECATED_MODELS
 
 from pytest_crmeval.agents import NAMED_AGENTS
 from pytest_crmeval.cli import main
+from pytest_crmeval.models.catalog import known_models
 from pytest_crmeval.models.prices import notice_of
+from pytest_crmeval.models.reasoning import claude_version
 from pytest_crmeval.models.retirement import retirement_notice, retirements
 from pytest_crmeval.models.specs import ModelSpec
 
@@ -39,6 +41,14 @@ def test_no_successor_is_about_to_be_retired() -> None:
     assert [] == [model for model, found in known.items() if found.successor in known]
     assert "claude-sonnet-4-5-20250929" in known
     assert NAMED_AGENTS["claude"].removeprefix("anthropic:") not in known
+
+
+def test_claude_is_the_newest_sonnet_of_the_installed_sdk() -> None:
+    """A new version of the SDK that names a newer one fails here."""
+    sonnets = [entry.model for entry in known_models("anthropic") if "sonnet" in entry.model]
+
+    assert NAMED_AGENTS["claude"] == f"anthropic:{max(sonnets, key=lambda model: claude_version(model) or (0, 0))}"
+    assert "anthropic:claude-sonnet-4-5-20250929" == NAMED_AGENTS["claude-sonnet-4-5"]
 
 
 @pytest.mark.parametrize(
@@ -80,3 +90,5 @@ def test_command_hides_retired_models_and_refuses_unknown_words(capsys: pytest.C
     """What can't be asked is no help."""
     assert 2 == main(["models", "gpt-4-32k"])
     assert "no known model matches 'gpt-4-32k'" in capsys.readouterr().err
+    assert 2 == main(["models", "ollama"])
+    assert "the models of ollama are not listed here; name any that it has: ollama:MODEL" in capsys.readouterr().err
