@@ -61,16 +61,18 @@ def run(options: argparse.Namespace) -> int:
     if options.folder != Path():
         sys.stdout.write(f"cd {shlex.quote(str(options.folder))}\n")
     sys.stdout.write("pytest                                     # the oracle knows the answers: 1.000\n")
-    if key:
+    if options.agent:
         sys.stdout.write(f"pytest --crmeval-agent {name} --crmeval-estimate\n")
+    if key:
         sys.stdout.write(f"export {key}=...                 # or write it to .env\n")
     sys.stdout.write(f"pytest --crmeval-agent {name}\n")
     return 0
 
 
 def _model(spec: str) -> tuple[str, str, str]:
-    """Return the name, the spec and the key's variable of a model; UsageError if it is not a model."""
+    """Return the name, the spec and the key's variable of a model, if it needs one; UsageError if it is not a model."""
     from pytest_crmeval.agents import NAMED_AGENTS
+    from pytest_crmeval.models.providers import PROVIDERS
     from pytest_crmeval.models.specs import ModelSpec, SpecError
 
     try:
@@ -78,7 +80,8 @@ def _model(spec: str) -> tuple[str, str, str]:
     except SpecError as error:
         raise UsageError(f"--agent {spec}: {error}; or one of {', '.join(NAMED_AGENTS)}") from error
     name = spec if spec in NAMED_AGENTS else model.model.rpartition("/")[2]
-    return name, NAMED_AGENTS.get(spec, spec), model.key_name
+    needs_key = model.key or PROVIDERS[model.provider].needs_key
+    return name, NAMED_AGENTS.get(spec, spec), model.key_name if needs_key else ""
 
 
 def _files(name: str, spec: str, key: str) -> dict[str, bytes]:

@@ -29,6 +29,8 @@ class Provider:
     """The highest temperature."""
     extra: str = ""
     """The extra of this package that is needed without a key."""
+    gets: str = ""
+    """The command that gets a model, for a server of one's own."""
     about: str = ""
     """What it is, for readers."""
 
@@ -113,6 +115,7 @@ _ALL = (
         needs_key=False,
         address="http://localhost:11434/v1",
         variable="OLLAMA_BASE_URL",
+        gets="ollama pull",
         about="Ollama on this machine",
     ),
     Provider(
@@ -121,6 +124,7 @@ _ALL = (
         needs_key=False,
         address="http://localhost:8000/v1",
         variable="VLLM_BASE_URL",
+        gets="vllm serve",
         about="vLLM on this machine",
     ),
 )

@@ -141,9 +141,12 @@ def _check_with_provider(spec: ModelSpec) -> None:
     if PROVIDERS[spec.provider].extra and not key and (why := sign_in_refusal(spec.provider)):
         raise SetupError(f"crmeval: {spec}: {why}")
     error = refusal_of(spec, key)
-    if error is not None:
-        advice = [notice_of(spec), "crmeval models lists known models"] if error.cause is Cause.UNKNOWN_MODEL else []
-        raise SetupError("; ".join(filter(None, [f"crmeval: {error}", *advice])))
+    if error is None:
+        return
+    gets = PROVIDERS[spec.provider].gets
+    mend = f"{gets} {spec.model}" if gets else f"crmeval models {spec.provider} lists known models"
+    advice = [notice_of(spec), mend] if error.cause is Cause.UNKNOWN_MODEL else []
+    raise SetupError("; ".join(filter(None, [f"crmeval: {error}", *advice])))
 
 
 def retiring(options: Options) -> Iterator[str]:

@@ -78,6 +78,14 @@ def test_model_is_named_in_settings_and_workflow(
     assert "export ANTHROPIC_API_KEY=" in capsys.readouterr().out
 
 
+def test_model_that_needs_no_key_is_not_given_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", str(tmp_path / "project"), "--agent", "ollama:llama3"]) == 0
+    workflow = yaml.safe_load((tmp_path / "project" / ".github" / "workflows" / "evals.yml").read_text())
+    assert "env" not in workflow["jobs"]["evals"]["steps"][3]
+    shown = capsys.readouterr().out
+    assert ("export" in shown, "--crmeval-agent llama3 --crmeval-estimate" in shown) == (False, True)
+
+
 def test_bundled_suite_is_included_on_request(tmp_path: Path) -> None:
     assert main(["init", str(tmp_path / "project"), "--with-suite", "crm"]) == 0
     assert len((tmp_path / "project" / "evals" / "data" / "crm.jsonl").read_text().splitlines()) == 1200

@@ -100,7 +100,7 @@ REFUSALS = {
     "model": (
         HTTPStatus.NOT_FOUND,
         openai("The model 'gpt-9' does not exist", "model_not_found"),
-        "*openai:gpt-9: the server answered 404: The model 'gpt-9' does not exist; *crmeval models lists *",
+        "*openai:gpt-9: the server answered 404: The model 'gpt-9' does not exist; *; crmeval models openai lists *",
     ),
     "key": (
         HTTPStatus.UNAUTHORIZED,

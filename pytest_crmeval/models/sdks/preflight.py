@@ -29,12 +29,12 @@ def refusal_of(spec: ModelSpec, key: str) -> ModelError | None:
 
     Servers that can't be reached or don't describe their models are not judged: the first call will show what they do.
     """
-    address = _address(spec)
-    if not address:
+    base = spec.base_url or PROVIDERS[spec.provider].address
+    if not _is_reliable(spec.provider, base):
         return None
-    target = target_of(spec, key, address)
+    target = target_of(spec, key, base)
     try:
-        status, content, headers = _asked(address, _headers(spec, key))
+        status, content, headers = _asked(_address(spec, base), _headers(spec, key))
         refusal = parsed_error(status, parsed(content), headers)
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError, RecursionError):
         return None
@@ -46,18 +46,17 @@ def refusal_of(spec: ModelSpec, key: str) -> ModelError | None:
     return error if status == _NOT_FOUND and is_about_model else None
 
 
-def _address(spec: ModelSpec) -> str:
-    """Return the address of the model's description; empty if there is none that can be relied on.
+def _is_reliable(provider: str, base: str) -> bool:
+    """Whether an address describes all its models: clouds have no such address for a key, and gateways may not."""
+    found = PROVIDERS[provider]
+    return not found.extra and (not found.hosts or is_own(provider, base))
 
-    Clouds have none for a key, and gateways may have models that they don't describe.
-    """
-    provider = PROVIDERS[spec.provider]
-    base = spec.base_url or provider.address
-    if provider.extra or (provider.hosts and not is_own(spec.provider, base)):
-        return ""
+
+def _address(spec: ModelSpec, base: str) -> str:
     if spec.provider == "azure":  # has no address for a deployment, but looks at the key
         return f"{base}/openai/models?api-version={os.environ.get('OPENAI_API_VERSION', '')}"
-    return f"{base}{'/v1' if spec.sdk == 'anthropic' else ''}/models/{quote(spec.model, safe='/:', errors='replace')}"
+    path = "/v1/models" if spec.sdk == "anthropic" else "/models"
+    return f"{base}{path}/{quote(spec.model, safe='/:', errors='replace')}"
 
 
 def _headers(spec: ModelSpec, key: str) -> Mapping[str, str]:

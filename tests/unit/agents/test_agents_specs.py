@@ -238,7 +238,7 @@ def test_function_is_an_agent_or_makes_one(module: Module, attribute: str, name:
     [
         ("http://127.0.0.1:9000/reply", "127.0.0.1:9000/reply"),
         ("https://agents.example/crm?mood=calm", "agents.example/crm"),
-        ("exec:node agent.js", "node agent.js"),
+        ("exec:sh agent.sh", "sh agent.sh"),
     ],
 )
 def test_agent_in_another_process_is_named_after_its_address_or_command(spec: str, name: str) -> None:
@@ -252,7 +252,7 @@ def test_agent_in_another_process_is_named_after_its_address_or_command(spec: st
     ("spec", "problem"),
     [
         ("exec:", "there is no command after exec:"),
-        ("exec:node 'agent.js", "No closing quotation"),
+        ("exec:sh 'agent.sh", "No closing quotation"),
         ("http://me:pw@host/", "must not contain a password; set CRMEVAL_AGENT_TOKEN instead"),
     ],
 )
