@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isclose
 
 from pytest_crmeval.agents import CONTROLS
 from pytest_crmeval.domain.file_outcome import PASS_AT_1
@@ -65,7 +66,7 @@ class _Scope:
 def _scopes(gate: Gate, report: Report, baseline: Report | None) -> list[_Scope]:
     """Return the scopes of a gate: its subject, or each subject; without one, each that is not a control.
 
-    Counts and costs without a subject are added up. Controls are judged only if they are named, or if the suite has no
+    Counts and costs without a subject are added up. Controls are evaluated only if named, or if the suite has no
     other subject.
     """
     present = [summary for summary in report.standings if summary.suite == gate.suite]
@@ -204,7 +205,9 @@ class _GateEvaluation:
         before, after = (self._taken(trials) for trials in self._paired())
         if before is None or after is None:
             return self._ruling(self._unpaired())
-        bound = round(before.value + gate.bound, 12)  # 0.8 - 0.1 is a little more than 0.7
+        bound = before.value + gate.bound
+        if isclose(bound, after.value, abs_tol=1e-9):  # 0.8 - 0.1 is a little more than 0.7
+            bound = after.value
         after = self._as_changed(after)
         cases = f"{after.units or after.n or 0} cases" if after.n else "the cases"
         now, was = beside(gate.metric, after.value, bound), value_of(gate.metric, before.value)

@@ -688,6 +688,18 @@ def test_an_oracle_that_fails_unjudged_is_not_forgiven() -> None:
     assert not has_unjudged_oracle(of(*played(1, 0, "oracle")))
 
 
+@pytest.mark.parametrize(("passed", "failed", "rate"), [(1, 2, "0.333"), (2, 1, "0.667"), (5, 4, "0.556")])
+def test_an_unchanged_rate_holds_against_its_baseline_and_is_shown_as_in_tables(
+    passed: int, failed: int, rate: str
+) -> None:
+    """Two thirds have no end in binary, so the bound must not be rounded up."""
+    before = replace(of(*played(passed, failed)), run={"id": "before", "started": "then"})
+    ruling = ruled("crm.pass_rate >= baseline", of(*played(passed, failed)), before)
+
+    assert ruling.holds
+    assert f"pass_rate is {rate} and was {rate}," in ruling.explanation
+
+
 @pytest.mark.parametrize(
     ("metric", "value", "bound", "shown"),
     [
