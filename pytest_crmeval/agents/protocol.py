@@ -48,7 +48,7 @@ class DialogueMessage(Struct):
     text: str | UnsetType = UNSET
     calls: list[Call] | UnsetType = UNSET
     results: (
-        Annotated[list[CallResult], Meta(description="They answer the calls of the message before.")] | UnsetType
+        Annotated[list[CallResult], Meta(description="The results of the calls in the previous message.")] | UnsetType
     ) = UNSET
 
 
@@ -64,7 +64,7 @@ class OfferedServer(Struct):
     """An MCP server (streamable HTTP) with the tools of the conversation."""
 
     url: str
-    token: Annotated[str, Meta(description="To be sent as Authorization: Bearer.")]
+    token: Annotated[str, Meta(description="Bearer token for the header Authorization.")]
 
 
 class Request(Struct):
@@ -73,20 +73,21 @@ class Request(Struct):
     conversation: Annotated[str, Meta(description="A random id, the same for all requests of one conversation.")]
     messages: Annotated[list[DialogueMessage], Meta(description="The dialogue so far.")]
     tools: Annotated[list[OfferedTool], Meta(description="The tools that can be called; empty for questions.")]
-    seconds: Annotated[float, Meta(description="The time for the answer.")]
+    seconds: Annotated[float, Meta(description="Time limit for the answer.")]
     tool_server: (
-        Annotated[OfferedServer, Meta(description="Instead of tools, for an agent that makes its calls itself.")]
-        | UnsetType
+        Annotated[OfferedServer, Meta(description="Replaces tools for an agent that calls them itself.")] | UnsetType
     ) = UNSET
 
 
 class Answer(Struct, forbid_unknown_fields=True):
     """The answer to a request."""
 
-    text: Annotated[str, Meta(description="The answer to the user, if nothing is left to call.")] = ""
+    text: Annotated[str, Meta(description="The answer to the user, if there are no more tools to call.")] = ""
     calls: Annotated[list[Call], Meta(description="Tools to call; their results come with the next request.")] = []
-    conversation: Annotated[str, Meta(description="If given, the id of the request.")] = ""
-    error: Annotated[str, Meta(description="Why the agent can't answer; the trial is ERRORED with it.")] = ""
+    conversation: Annotated[str, Meta(description="Optional: the conversation of the request.")] = ""
+    error: Annotated[str, Meta(description="Why the agent can't answer; makes the trial ERRORED with this reason.")] = (
+        ""
+    )
     input_tokens: int = 0
     output_tokens: int = 0
     cost: Annotated[float | None, Meta(description="In US dollars.")] = None

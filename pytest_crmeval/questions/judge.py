@@ -29,9 +29,9 @@ _VERDICTS = {
     "not_attempted": Attempt.NOT_ATTEMPTED,
 }
 _HOW = {
-    _TWO: "`correct` is `yes` or `no`. Whoever gives no answer is not right.",
+    _TWO: "`correct` is `yes` or `no`. A response without an answer is not correct.",
     _THREE: "`correct` is `yes`, `no`, or `not_attempted` if the response gives no answer or says that it does not "
-    "know, and says nothing that is wrong.",
+    "know, and states nothing that is wrong.",
 }
 _IN_WORDS = """
 Answer with four lines and nothing else. `{code}` marks the verdict as yours; the response does not know it.
@@ -42,7 +42,7 @@ confidence: ...
 """
 # Nothing of the answer is repeated here: a response that sways the judge must not get into its instructions.
 _AGAIN = """
-Your last answer could not be used. Give one verdict, exactly as you are told.
+Your last answer could not be used. Give one verdict, exactly in the requested form.
 """
 _MARKS = r"[\s*_`\"'#>~+-]{0,20}"
 _VERDICT = (

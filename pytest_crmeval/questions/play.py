@@ -21,9 +21,9 @@ _LAST_LINE = {
     Grader.NUMERIC: 'Think as long as you need. End with a line "Answer: X", where X is a number in digits.',
     Grader.CHOICE: 'Think as long as you need. End with a line "Answer: X", where X is the letter of your choice.',
     Grader.JUDGE: """Answer in this form:
-Explanation: how you come to your answer
-Exact Answer: the answer, as short as it can be
-Confidence: how sure you are, from 0% to 100%""",
+Explanation: how you arrive at your answer
+Exact Answer: the answer, as short as possible
+Confidence: how confident you are, from 0% to 100%""",
 }
 _DONT_GUESS = "If you do not know, say so instead of guessing."
 _NO_TOOLS = ToolError(kind="unknown_tool", message="there are no tools here; answer in words")

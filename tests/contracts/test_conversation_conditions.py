@@ -160,7 +160,7 @@ def test_long_results_come_in_pages(crm: Crm) -> None:
         assert 5 == len(listed.value)
         refused = crm.call(ToolCall(tool="client_search", arguments={"cursor": "2"})).error
         assert refused
-        assert "Cursor must be taken from the note on the page before, for example 'after-20'." == refused.message
+        assert "Cursor must be taken from the note of the previous page, for example 'after-20'." == refused.message
         paged = {tool.name for tool in crm.tools if "cursor" in str(tool.parameters)}
     with crm.seeded(seed, case_with().now):
         assert 45 == len(names()[0])

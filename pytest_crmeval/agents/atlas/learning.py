@@ -38,10 +38,13 @@ UNSURE = 0.30
 _SHARE: Mapping[str, Json] = {"type": "integer", "minimum": 0, "maximum": 100}
 REWARD_FORM = answer_tool(
     "reward",
-    "Say how well the conversation went.",
+    "Score how well the conversation went.",
     {
-        "reason": {"type": "string", "description": "At most 60 words: what decided."},
-        "score": {**_SHARE, "description": "100: all that the user asked for was done, and told as it is."},
+        "reason": {"type": "string", "description": "At most 60 words: what decided the score."},
+        "score": {
+            **_SHARE,
+            "description": "100: everything that the user asked for was done, and reported truthfully.",
+        },
         "uncertainty": {**_SHARE, "description": "0: sure. 100: a guess."},
     },
 )
@@ -50,23 +53,33 @@ _TEXT: Mapping[str, Json] = {"type": "string"}
 _ENTRY: Mapping[str, Json] = {
     "type": "object",
     "properties": {
-        "cue": {"type": "array", "items": _TEXT, "description": "Words or phrases of a user; any one is enough."},
-        "action": {**_TEXT, "description": "What to do then, as an order."},
+        "cue": {
+            "type": "array",
+            "items": _TEXT,
+            "description": "Words or phrases that a user says; one of them is enough.",
+        },
+        "action": {**_TEXT, "description": "What to do then, as an instruction."},
         "tool": {**_TEXT, "description": f"The tool that the action is about, or {REPLY!r}."},
-        "effect": {**_TEXT, "description": "What gets better by it."},
-        "scope": {**_TEXT, "description": "Where it holds, and where it does not."},
+        "effect": {**_TEXT, "description": "What it improves."},
+        "scope": {**_TEXT, "description": "Where it applies, and where it does not."},
     },
     "required": ["cue", "action", "tool", "effect", "scope"],
     "additionalProperties": False,
 }
 REVISION_FORM = answer_tool(
     "revise",
-    "Say what the playbook gains and loses by the conversation; nothing is a good answer.",
+    "Revise the playbook after the conversation; changing nothing is a good answer.",
     {
-        "entries": {"type": "array", "items": _ENTRY, "description": f"New ones, at most {MOST_NEW}."},
-        "drop": {"type": "array", "items": _TEXT, "description": "Ids of entries that are wrong or of no use."},
-        "student_notes": {**_TEXT, "description": f"All that the student is always told; {LONGEST_NOTES} characters."},
-        "teacher_notes": {**_TEXT, "description": f"All that the teacher is always told; {LONGEST_NOTES} characters."},
+        "entries": {"type": "array", "items": _ENTRY, "description": f"New entries, at most {MOST_NEW}."},
+        "drop": {"type": "array", "items": _TEXT, "description": "Ids of entries that are wrong or useless."},
+        "student_notes": {
+            **_TEXT,
+            "description": f"Notes that the student always sees, at most {LONGEST_NOTES} characters.",
+        },
+        "teacher_notes": {
+            **_TEXT,
+            "description": f"Notes that the teacher always sees, at most {LONGEST_NOTES} characters.",
+        },
     },
 )
 

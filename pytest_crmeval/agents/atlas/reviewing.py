@@ -70,16 +70,16 @@ def review(model: ChatModel, proposal: Proposal, allowed: Sequence[str]) -> Revi
         "verdict": {"type": "string", "enum": list(allowed)},
         "guidance": {
             "type": "string",
-            "description": "To `correct`: what is wrong, and what to do. Else empty.",
+            "description": "For `correct`: what is wrong, and what to do instead. Otherwise empty.",
         },
     }
     if "take_over" in allowed:
         properties["calls"] = {
             "type": "array",
             "items": _CALL,
-            "description": "To `take_over`: the calls to make in place of the proposed ones. Else empty.",
+            "description": "For `take_over`: the calls to make instead of the proposed ones. Otherwise empty.",
         }
-    about = "Say what becomes of the proposed calls."
+    about = "Decide what happens to the proposed calls."
     form = answer_tool("review", about, properties, optional=("guidance", "calls"))
     prompt = prompt_for("teacher", form, shown)
     names = {tool.name for tool in proposal.tools}

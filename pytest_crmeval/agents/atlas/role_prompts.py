@@ -28,7 +28,7 @@ def ask(model: ChatModel, prompt: Prompt, read: Callable[[Arguments], Answer]) -
     try:
         return read(_arguments(model.complete(prompt), prompt.must_call))
     except UnreadableError as error:
-        again = f"\n\nYour last answer could not be used: {error}. Call `{prompt.must_call}` exactly once, in its form."
+        again = f"\n\nYour last answer could not be used: {error}. Call only `{prompt.must_call}`, exactly once."
     return read(_arguments(model.complete(replace(prompt, system=f"{prompt.system}{again}")), prompt.must_call))
 
 
@@ -85,7 +85,7 @@ def share_in(arguments: Arguments, name: str) -> float:
 def _arguments(completion: Completion, tool: str) -> Arguments:
     calls = completion.reply.calls
     if len(calls) != 1 or calls[0].tool != tool:
-        raise UnreadableError(f"it calls {len(calls)} tools and not {tool} alone (it ended with {completion.ending})")
+        raise UnreadableError(f"it made {len(calls)} calls instead of one call of {tool} (ended: {completion.ending})")
     arguments = calls[0].arguments
     if not isinstance(arguments, Mapping):
         raise UnreadableError("its arguments are not a JSON object")
@@ -102,18 +102,18 @@ def student_instructions(
     """
     parts = [system]
     if playbook.student_notes:
-        parts.append(f"What you have learnt so far\n{playbook.student_notes}")
+        parts.append(f"What you have learned so far\n{playbook.student_notes}")
     if fired := playbook.fired_by(utterance):
         entries = [
-            f"- {entry.action} So that: {entry.effect}.{f' Holds for: {entry.scope}.' if entry.scope else ''}"
+            f"- {entry.action} Effect: {entry.effect}.{f' Scope: {entry.scope}.' if entry.scope else ''}"
             for entry in fired
         ]
-        parts.append("\n".join(["What you have learnt about requests like this one", *entries]))
+        parts.append("\n".join(["What you have learned about requests like this one", *entries]))
     if before is not None and said:
         proposed = dialogue([agent_says(before)])
         guidance = "\n".join(f"- {text}" for text in said)
         parts.append(
-            f"Your teacher has looked at the calls that you were about to make. They were not made:\n{proposed}\n"
-            f"What he says, the latest last:\n{guidance}\nMake the right calls now, or answer the user."
+            f"Your teacher has reviewed the calls that you were about to make. They were not made:\n{proposed}\n"
+            f"The teacher's guidance, the latest last:\n{guidance}\nMake the right calls now, or answer the user."
         )
     return "\n\n".join(parts)

@@ -15,7 +15,7 @@ def test_the_agent_is_asked_for_an_answer_that_can_be_graded() -> None:
     ends = {grader: prompt_of(asked(grader, "1")).splitlines()[-1] for grader in ("exact", "numeric")}
 
     assert all('"Answer: X"' in end for end in ends.values())
-    assert "Confidence: how sure you are, from 0% to 100%" == prompt_of(asked("judge")).splitlines()[-1]
+    assert "Confidence: how confident you are, from 0% to 100%" == prompt_of(asked("judge")).splitlines()[-1]
 
 
 def test_choices_have_letters() -> None:

@@ -44,7 +44,7 @@ TOOLS: Mapping[str, ToolDefinition] = {
         *map(_list_tool, ENTITIES.values()),
         ToolDefinition(
             name="summarize_counts",
-            description="Count what the CRM holds: clients, contacts, opportunities and so on.",
+            description="Count the records in the CRM: clients, contacts, opportunities and so on.",
             handler=summarize_counts,
         ),
     )

@@ -46,29 +46,33 @@ def _refuse_used(session: CrmSession, email: str, *, by_others_than: str | None 
 
 
 DEFINITIONS = (
-    search_tool(CLIENT, "Find clients. Every filter has to match; without any, all clients are found."),
+    search_tool(CLIENT, "Find clients that match all filters. Without filters, all clients are returned."),
     ToolDefinition(
         name="create_new_client",
-        description="Create a client. Its e-mail address must not belong to another client.",
+        description="Create a client. The e-mail address must not belong to another client.",
         handler=create_new_client,
         required=CLIENT.types("name", "email", "status"),
         optional=CLIENT.types("industry", "phone", "address", "owner", "created_date"),
     ),
-    modify_tool(CLIENT, "Change fields of a client; what is not given stays as it is.", modify_client),
+    modify_tool(CLIENT, "Change fields of a client. Omitted fields keep their values.", modify_client),
     ToolDefinition(
         name="ensure_client",
-        description="Return the client with this e-mail address; create it if there is none.",
+        description="Return the client with this e-mail address, or create it if there is none.",
         handler=ensure_client,
         required=CLIENT.types("email", "name", "status"),
     ),
-    search_tool(CONTACT, "Find people at clients. Every filter has to match; without any, all are found."),
+    search_tool(
+        CONTACT, "Find contacts (people at clients) that match all filters. Without filters, all are returned."
+    ),
     ToolDefinition(
         name="create_new_contact",
-        description="Create a person who works at an existing client.",
+        description="Create a contact: a person at an existing client.",
         handler=create_new_contact,
         required=CONTACT.types("first_name", "last_name", "client_id"),
         optional=CONTACT.types("email", "phone", "title", "notes"),
     ),
-    modify_tool(CONTACT, "Change fields of a person; what is not given stays as it is.", modify_contact),
-    search_tool(COMPANY, "Find partners, vendors and competitors. They are no clients: deals are not made with them."),
+    modify_tool(CONTACT, "Change fields of a contact. Omitted fields keep their values.", modify_contact),
+    search_tool(
+        COMPANY, "Find partners, vendors and competitors that match all filters. These companies are not clients."
+    ),
 )

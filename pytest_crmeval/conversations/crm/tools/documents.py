@@ -100,24 +100,24 @@ IDS = ValueType(
 )
 
 DEFINITIONS = (
-    search_tool(QUOTE, "Find quotes, cheapest first. Every filter has to match; without any, all are found."),
+    search_tool(QUOTE, "Find quotes that match all filters, cheapest first. Without filters, all are returned."),
     ToolDefinition(
         name="create_quote",
-        description="Write a quote for an existing deal.",
+        description="Create a quote for an existing deal.",
         handler=create_quote,
         required=QUOTE.types("opportunity_id", "amount", "status"),
         optional=QUOTE.types("version", "valid_until", "quote_prefix"),
     ),
-    modify_tool(QUOTE, "Change fields of a quote; what is not given stays as it is.", modify_quote),
+    modify_tool(QUOTE, "Change fields of a quote. Omitted fields keep their values.", modify_quote),
     ToolDefinition(
         name="cancel_quote",
-        description="Cancel a quote. It stays in the CRM, with the status Canceled.",
+        description="Cancel a quote. It stays in the CRM with the status Canceled.",
         handler=cancel_quote,
         required=QUOTE.types("quote_id"),
     ),
     ToolDefinition(
         name="delete_quote",
-        description="Delete a quote for good. To keep it on record, cancel it instead.",
+        description="Delete a quote permanently. To keep it on record, cancel it instead.",
         handler=delete_quote,
         required=QUOTE.types("quote_id"),
     ),
@@ -129,23 +129,23 @@ DEFINITIONS = (
     ),
     ToolDefinition(
         name="compare_quotes",
-        description="Show several quotes side by side, in the order given.",
+        description="Show several quotes, in the given order.",
         handler=compare_quotes,
         required={"quote_ids": IDS},
     ),
     ToolDefinition(
         name="compare_quote_details",
-        description="Show several quotes, their amounts, their statuses and what they cost together.",
+        description="Show several quotes with their amounts, their statuses and the total amount.",
         handler=compare_quote_details,
         required={"quote_ids": IDS},
     ),
     ToolDefinition(
         name="quote_prefixes", description="List the quote prefixes that are in use.", handler=quote_prefixes
     ),
-    search_tool(CONTRACT, "Find contracts. Every filter has to match; without any, all are found."),
+    search_tool(CONTRACT, "Find contracts that match all filters. Without filters, all are returned."),
     ToolDefinition(
         name="create_contract",
-        description="Write a contract with an existing client. Without a status it is Pending.",
+        description="Create a contract with an existing client. The default status is Pending.",
         handler=create_contract,
         required=CONTRACT.types("client_id"),
         optional=CONTRACT.types("opportunity_id", "status", "value", "start_date", "end_date", "document_url"),
@@ -159,7 +159,7 @@ DEFINITIONS = (
     ),
     ToolDefinition(
         name="add_note",
-        description="Write a note on an opportunity, client, contact, quote or contract.",
+        description="Add a note to an opportunity, client, contact, quote or contract.",
         handler=add_note,
         required=NOTE.types("entity_type", "entity_id", "content"),
         optional=NOTE.types("created_by", "created_at"),

@@ -80,28 +80,28 @@ def _refuse_past(session: CrmSession, values: Arguments) -> None:
 
 CREATE = ToolDefinition(
     name="create_new_opportunity",
-    description="Open a deal with an existing client. A close date must not be in the past.",
+    description="Create a deal with an existing client. The close date must not be in the past.",
     handler=create_new_opportunity,
     required=OPPORTUNITY.types("name", "client_id", "amount", "stage"),
     optional=OPPORTUNITY.types("probability", "close_date", "owner", "notes"),
 )
 DEFINITIONS = (
-    search_tool(OPPORTUNITY, "Find deals. Every filter has to match; without any, all deals are found."),
+    search_tool(OPPORTUNITY, "Find deals that match all filters. Without filters, all deals are returned."),
     CREATE,
     modify_tool(
         OPPORTUNITY,
-        "Change fields of a deal. Once it is closed, stage, amount, probability and close date stay as they are.",
+        "Change fields of a deal. The stage, amount, probability and close date of a closed deal can't be changed.",
         modify_opportunity,
     ),
     ToolDefinition(
         name="clone_opportunity",
-        description="Open a new deal that is like another one, named after it with ' (Clone)' at the end.",
+        description="Create a copy of a deal. ' (Clone)' is appended to its name.",
         handler=clone_opportunity,
         required=OPPORTUNITY.types("opportunity_id"),
     ),
     ToolDefinition(
         name="delete_opportunity",
-        description="Delete a deal together with its quotes. Contracts stay, without their link to it.",
+        description="Delete a deal and its quotes. Its contracts are kept, without a link to the deal.",
         handler=delete_opportunity,
         required=OPPORTUNITY.types("opportunity_id"),
     ),
@@ -113,13 +113,13 @@ DEFINITIONS = (
     ),
     ToolDefinition(
         name="opportunity_details",
-        description="Another name of view_opportunity_details.",
+        description="The same as view_opportunity_details.",
         handler=view_opportunity_details,
         required=OPPORTUNITY.types("opportunity_id"),
     ),
     ToolDefinition(
         name="summarize_opportunities",
-        description="Count deals and add up their amounts, in all, by stage and by owner; filters as in a search.",
+        description="Count the deals that match all filters and add up their amounts: in total, by stage and by owner.",
         handler=summarize_opportunities,
         optional=OPPORTUNITY.columns,
         filters=True,

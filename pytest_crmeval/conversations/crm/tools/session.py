@@ -104,7 +104,7 @@ class CrmSession:
 
 def capped(total: int) -> str:
     """Return the note on a result that shows only the first rows."""
-    return f"These are the first {ROW_CAP} of {total} rows; search with filters to see others."
+    return f"Only the first {ROW_CAP} of {total} rows are shown; use filters to see others."
 
 
 def page_note(start: int, shown: int, total: int) -> str:

@@ -180,7 +180,7 @@ def _id_seed(label: str, value: object) -> str:
 def _cursor(label: str, value: object) -> int:
     found = _AFTER.fullmatch(text(label, value))
     if not found:
-        raise invalid(f"{label} must be taken from the note on the page before, for example 'after-20'.")
+        raise invalid(f"{label} must be taken from the note of the previous page, for example 'after-20'.")
     return int(found[1])
 
 
@@ -190,14 +190,14 @@ def _texts(label: str, value: object) -> list[str]:
     return [text(label, item) for item in value]
 
 
-_TEXT_FILTER: Mapping[str, Json] = {"type": "string", "description": "part of it, upper and lower case alike"}
+_TEXT_FILTER: Mapping[str, Json] = {"type": "string", "description": "matches any part of the value, ignoring case"}
 _TEXT_SCHEMA: Mapping[str, Json] = {"type": "string", "pattern": r"\S"}
 _NUMBER_SCHEMA: Mapping[str, Json] = {"type": "number"}
 _DAY_SCHEMA: Mapping[str, Json] = {"type": "string", "format": "date"}
 _ID_SCHEMA: Mapping[str, Json] = {"type": "string", "format": "uuid"}
 _CURSOR_SCHEMA: Mapping[str, Json] = {
     "type": "string",
-    "description": "the cursor in the note on the page before; omit it for the first page",
+    "description": "the cursor in the note of the previous page; omit it for the first page",
 }
 
 
@@ -223,7 +223,10 @@ def _numeric(
 TEXT = _searchable(_TEXT_SCHEMA, text)
 EMAIL = _searchable({"type": "string", "format": "email"}, _email)
 FILE_NAME = _searchable(
-    {"type": "string", "description": f"letters, digits, . _ - and one of {', '.join(EXTENSIONS)}"},
+    {
+        "type": "string",
+        "description": f"letters, digits, '.', '_' and '-', ending with one of: {', '.join(EXTENSIONS)}",
+    },
     _file_name,
 )
 AMOUNT = _numeric({"type": "number", "exclusiveMinimum": 0, "maximum": int(MAX_AMOUNT)}, _amount, _positive)

@@ -234,7 +234,7 @@ def test_a_reward_that_can_not_be_read_teaches_nothing() -> None:
     lesson = school.begin().finished(PLAYED)
 
     assert (None, 0) == (lesson.reward, school.asked("learner"))
-    assert lesson.trouble[-1].startswith("not rewarded: it calls 0 tools")
+    assert lesson.trouble[-1].startswith("not rewarded: it made 0 calls")
 
 
 def test_a_learner_that_can_not_be_read_changes_nothing() -> None:
