@@ -1,4 +1,4 @@
-"""Sample checkpoints and problems; ``--crmeval-solutions=DIR`` judges other checkpoints instead."""
+"""Sample checkpoints and problems; ``--crmeval-solutions=DIR`` evaluates other checkpoints instead."""
 
 from collections.abc import Callable
 

@@ -143,7 +143,7 @@ class StopPrefetch(Message[None]):
 
 @dataclass(frozen=True)
 class FileProgress(Message[None]):
-    """The progress of a solution file: judged, total and solved lines."""
+    """The progress of a solution file: graded, total and solved lines."""
 
     key: str
     judged: int

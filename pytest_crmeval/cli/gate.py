@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     gates, others = gates_of(options), list[Gate]()
     if options.subject:
         whole, report = report_of_subject(options.run, options)
-        if not options.gate:  # gates of the command line are always judged, so that a misspelt one is an error
+        if not options.gate:  # gates of the command line are always evaluated, so that a misspelt one is an error
             others = [gate for gate in gates if is_absent(gate, report) and not is_absent(gate, whole)]
     else:
         report = named_report(options.run, options)

@@ -1,4 +1,4 @@
-"""Gates and baselines of commands that judge a stored run."""
+"""Gates and baselines of commands that evaluate a stored run."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ CHANGES = 5
 
 
 def add_judging(parser: argparse.ArgumentParser) -> None:
-    """Declare what a run is judged by."""
+    """Declare the gates and the baseline."""
     parser.add_argument("--gate", action="append", metavar="RULE", help="rule that the run must meet; repeatable")
     parser.add_argument(
         "--baseline",
@@ -135,7 +135,7 @@ def judged(
 ) -> tuple[Report, Sequence[Gate]]:
     """Return the report with its comparison and what the gates found, and the gates that say nothing about it.
 
-    ``every``: gates about suites that are not in the report are judged as well, and breached. Rulings of plugins are
+    ``every``: gates about suites that are not in the report are evaluated as well, and breached. Rulings of plugins are
     kept: only a run can ask plugins.
     """
     from pytest_crmeval.report.gating import judge
@@ -175,7 +175,9 @@ def is_fine(report: Report, idle: Sequence[Gate], *, gated: bool = True) -> bool
     """
     errored = any(each.errored for each in report.standings)
     whole = report.complete and report.trials and not errored and not report.run.get("red")
-    forgiven = bool(report.rulings) or not idle  # a shard forgives failures that a gate judges, so a gate must judge
+    forgiven = (
+        bool(report.rulings) or not idle
+    )  # a shard forgives failures because a gate decides later, so there must be a gate
     failed = any(each.failed for each in report.standings)
     holds = all(ruling.holds for ruling in report.rulings) and not (gated and awaits_plugins(report.run))
     if report.rulings and has_unjudged_oracle(report):

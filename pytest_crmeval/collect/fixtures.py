@@ -111,7 +111,7 @@ def scorers(pytestconfig: pytest.Config) -> "Sequence[Scorer]":
 def evaluate(
     request: pytest.FixtureRequest, agent: "Agent", crm: "Crm", scorers: "Sequence[Scorer]"
 ) -> "Callable[[Case], Trial]":
-    """Play a conversation, ask a question or judge solutions, and record the trial of this test."""
+    """Play a conversation, ask a question or run a solution file, and record the trial of this test."""
     from pytest_crmeval.agents.calling import as_agent, not_an_agent, wrong_arguments
     from pytest_crmeval.collect.item import ItemEvaluation
     from pytest_crmeval.player.evaluation import Participants

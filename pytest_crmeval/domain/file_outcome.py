@@ -24,14 +24,14 @@ class TestVerdict(StrEnum):
     OUTPUT_LIMIT = "OLE"
     COMPILE_ERROR = "CE"
     JUDGE_ERROR = "JE"
-    """The judge failed, which says nothing about the program."""
+    """The sandbox or a checker failed, which says nothing about the program."""
     SKIPPED = "SKIPPED"
     """Not run, because an earlier test has decided or the time ran out."""
 
 
 UNJUDGED = frozenset({str(TestVerdict.JUDGE_ERROR), str(TestVerdict.SKIPPED)})
 Shares = Mapping[str, tuple[int, int]]
-"""Label -> solved and judged solutions."""
+"""Label -> solved and graded solutions."""
 Samples = tuple[tuple[int, int, int], ...]
 """Judged and solved solutions of a problem, and the number of such problems, sorted."""
 _NOTHING: Mapping[str, Any] = {}
@@ -45,13 +45,13 @@ class FileOutcome(Record, frozen=True, kw_only=True):
     verdicts: Mapping[str, int] = always(_NOTHING)
     """AC, WA and so on -> solutions."""
     ungradable: Mapping[str, int] = always(_NOTHING)
-    """Why a line can't be judged -> lines."""
+    """Why a line can't be graded -> lines."""
     missing: int = always(0)
     """Lines that were not reached in time."""
     samples: Samples = always(())
     """Judged and solved solutions of a problem, and the number of such problems; in this order, sorted."""
     by: Mapping[str, Shares] = always(_NOTHING)
-    """Solved and judged solutions by rating and by tag."""
+    """Solved and graded solutions by rating and by tag."""
     results: str = always("")
     """The file with all verdicts, relative to the folder of the run."""
     reused: int = 0
@@ -76,12 +76,12 @@ class FileOutcome(Record, frozen=True, kw_only=True):
 
     @property
     def lines(self) -> int:
-        """Number of lines in the file, judged or not."""
+        """Number of lines in the file, graded or not."""
         return self.judged + self.unjudged + sum(self.ungradable.values())
 
     @property
     def pass_at_1(self) -> float | None:
-        """Share of judged solutions that are solved, with equal weight for each problem; None if none was judged."""
+        """Share of graded solutions that are solved, with equal weight for each problem; None if none was graded."""
         return mean_pass(self.samples, 1)
 
 

@@ -57,7 +57,7 @@ class PlannedCase(Record, frozen=True, kw_only=True):
 
 
 def is_of_checkpoint(planned: PlannedCase) -> bool:
-    """Whether the subject is a checkpoint, which is judged by its solution files, not an agent."""
+    """Whether the subject is a checkpoint, which is evaluated by its solution files, not an agent."""
     return planned.spec.startswith(SANDBOX)
 
 

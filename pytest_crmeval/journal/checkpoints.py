@@ -58,7 +58,7 @@ class CheckpointFigures(Record, frozen=True, kw_only=True):
     pass_at: Mapping[int, PassAt]
     """By k."""
     interval: tuple[float, float] | None = None
-    """The 95 % interval of pass@1; None if nothing was judged."""
+    """The 95 % interval of pass@1; None if nothing was graded."""
     solved_of_all: float | None = None
     """Share of solved among all lines, ungradable ones included."""
     verdicts: Mapping[str, int]
@@ -201,7 +201,7 @@ def by_step(name: str, step: int | None) -> tuple[float, str]:
 def best_of(figures: Mapping[str, CheckpointFigures]) -> str:
     """Return the checkpoint with the highest pass@1 and, among equals, the earliest step; empty if there is none.
 
-    A checkpoint whose files were not judged completely can't be the best.
+    A checkpoint whose files were not graded completely can't be the best.
     """
     whole = {
         name: rate

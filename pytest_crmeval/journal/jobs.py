@@ -83,7 +83,7 @@ class Task(Counts, frozen=True, kw_only=True):
 
 
 def pass_at_1_of(tasks: Iterable[Task]) -> float | None:
-    """Return pass@1 over all solutions of some checkpoints; None if no solution was judged."""
+    """Return pass@1 over all solutions of some checkpoints; None if no solution was graded."""
     return mean_pass(added_samples(task.samples for task in tasks), 1)
 
 

@@ -22,7 +22,7 @@ PISTON_URL = "CRMEVAL_PISTON_URL"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GeneratedTests:
-    """Which generated tests a problem is judged by, in addition to its own."""
+    """Which generated tests are used for a problem, in addition to its own."""
 
     folder: Path | None
     """The folder of parquet files, one per contest; None: no generated tests."""

@@ -74,7 +74,7 @@ class Services(Protocol):
         ...
 
     def progress(self, key: str, judged: int, lines: int, solved: int) -> None:
-        """Report the progress of a solution file: its key, judged lines, all lines, solved lines."""
+        """Report the progress of a solution file: its key, graded lines, all lines, solved lines."""
         ...
 
 

@@ -67,7 +67,7 @@ class SolutionFileEvaluation(Evaluation[SolutionFile]):
         if paths not in opened:
             opened[paths] = open_problems(paths, self._setting.options)
         problems = opened[paths]
-        # Each test that judges the same file has a place of its own.
+        # Each test that runs the same file has its own place.
         place = place_of(case.checkpoint, self._trial_record.name.removeprefix(f"{case.checkpoint.name}-"))
         head = self._head(case, problems)
         options = self._setting.options

@@ -34,7 +34,7 @@ class RunEnd:
 
     report: Report
     idle: Sequence[Gate] = ()
-    """Gates that were not judged."""
+    """Gates that were not evaluated."""
     decision: Sequence[str] = ()
     """The consequences of the gates."""
     notes: Sequence[str] = ()

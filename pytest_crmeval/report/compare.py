@@ -87,7 +87,7 @@ def contrast(
     if not pairs:
         return found
     found = replace(found, before=_mean([pair.before for pair in pairs]), after=_mean([pair.after for pair in pairs]))
-    if of_files:  # a completely judged file is not a success, and its solutions are not known here
+    if of_files:  # a completely graded file is not a success, and its solutions are not known here
         return replace(found, difference=Figure(value=_mean([pair.difference for pair in pairs]), n=len(pairs)))
     difference = difference_of(pairs)
     names = {score.name for match in matches for trial in match.after for score in trial.scores}

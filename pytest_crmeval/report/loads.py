@@ -99,7 +99,7 @@ class Throughput:
     at_once: int
     """How many conversations are played at the same time."""
     workers: int = 1
-    """How many solution files are judged at the same time."""
+    """How many solution files are run at the same time."""
     caps: Sequence[Cap] = ()
     replayed: bool = False
     """Whether calls are replayed: they take no money, and almost no time."""

@@ -14,7 +14,7 @@ from pytest_crmeval.report.role_costs import STUDENT
 
 SECONDS_PER_SOLUTION = 1.0
 QUEUE = "solution files"
-"""Each worker judges one at a time."""
+"""Each worker runs one at a time."""
 FileGround = Literal["file judged", "files judged", "file guessed"]
 """The source of an estimate: the same file, other files, or a guess."""
 FileTimes = tuple[float, Mapping[FileGround, int]]
@@ -73,11 +73,11 @@ class UsageHistory:
         return self._means[place]
 
     def file_seconds(self, case: Case) -> float | None:
-        """Return how long it took to judge a solution file; None if it was not judged before."""
+        """Return how long a solution file took; None if it was not run before."""
         return self._files[case].seconds if case in self._files else None
 
     def seconds_per_solution(self) -> float | None:
-        """Return the mean time to judge a solution; None if none was judged."""
+        """Return the mean time per solution; None if none was run."""
         solutions = sum(played.solutions for played in self._files.values())
         return sum(played.seconds or 0.0 for played in self._files.values()) / solutions if solutions else None
 

@@ -1,4 +1,4 @@
-"""Checkpoints, and how the lines of their solution files were judged."""
+"""Checkpoints, and how the lines of their solution files were graded."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from pytest_crmeval.domain.file_outcome import TestVerdict
 
 
 class Defect(StrEnum):
-    """Why a line of a solution file can't be judged; it is counted separately, never as wrong."""
+    """Why a line of a solution file can't be graded; it is counted separately, never as wrong."""
 
     BAD_LINE = "bad line"
     NO_ID = "no id"
@@ -32,7 +32,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ungradable:
-    """A line of a solution file that can't be judged."""
+    """A line of a solution file that can't be graded."""
 
     defect: Defect
     line: int

@@ -1,4 +1,4 @@
-"""The record of each line of a solution file: its verdict, test by test, or why it can't be judged."""
+"""The record of each line of a solution file: its verdict, test by test, or why it can't be graded."""
 
 from collections import Counter
 from typing import Any
@@ -48,7 +48,7 @@ def harmless(text: str) -> str:
 
 
 def is_final(record: Record) -> bool:
-    """Whether the line needs no further judging; it does if infrastructure failed."""
+    """Whether the line need not be graded again; it must be if infrastructure failed."""
     return "ungradable" in record or record["verdict"] not in UNJUDGED
 
 
@@ -61,9 +61,9 @@ class Count:
         self._problems: dict[str, tuple[int, int]] = {}
         self._groups: dict[tuple[str, str], tuple[int, int]] = {}
         self.notes: Counter[str] = Counter()
-        """Note -> number of solutions: judged by fewer tests, or in a language that is not supported."""
+        """Note -> number of solutions: graded by fewer tests, or in a language that is not supported."""
         self.trouble = ""
-        """The first reason why a solution could not be judged."""
+        """The first reason why a solution could not be graded."""
 
     @property
     def lines(self) -> int:
@@ -110,7 +110,7 @@ class Count:
 
 
 def _added(share: tuple[int, int] | None, *, solved: bool) -> tuple[int, int]:
-    """Return solved and judged, with one more solution."""
+    """Return the numbers of solved and graded solutions, with one more solution."""
     before = share or (0, 0)
     return before[0] + solved, before[1] + 1
 

@@ -1,4 +1,4 @@
-"""The results of a solution file: a JSON line for each of its lines, written as soon as it is judged.
+"""The results of a solution file: a JSON line for each of its lines, written as soon as it is graded.
 
 The first line describes the evaluation, the last one how it ended. The lines between them are in the
 order of the solution file, unless the writer was killed.
@@ -139,7 +139,7 @@ class EarlierResults:
         )
 
     def records(self) -> Iterator[Record]:
-        """Yield the records of lines that need not be judged again, each line once."""
+        """Yield the records of lines that need not be graded again, each line once."""
         seen: set[int] = set()
         for record in self.lines():
             if "line" in record and is_final(record) and record["line"] not in seen:

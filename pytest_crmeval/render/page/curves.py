@@ -59,7 +59,7 @@ CHECKPOINT_HEAD = ("checkpoint", "step", *_COUNTED, "pass@1", "95 % interval", "
 
 
 def ungradable(record: Record) -> Iterator[str]:
-    """Yield how many lines of a checkpoint could not be judged; nothing if all could."""
+    """Yield how many lines of a checkpoint could not be graded; nothing if all could."""
     figures = record.get("checkpoint", {})
     if figures.get("ungradable"):
         counts = ", ".join(f"{words(why)} {count}" for why, count in figures.get("ungradable_because", {}).items())
