@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _EXAMPLE = """\
     from pytest_crmeval import Reply, ToolCall
-    return Reply(calls=[ToolCall(tool="client_search", arguments={"name": "Acme"})])  # call tools
+    return Reply(calls=[ToolCall(tool="list_clients")])  # call tools
     return "Acme is an active client."  # or answer the user"""
 Offered = Sequence[Tool] | ToolServer | None
 """What an agent gets besides the messages; None if it uses a tool server, and there are no tools."""

@@ -43,7 +43,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         end = given.index("--")
         given, rest = given[:end], given[end + 1 :]
     command = [word for word in given if not word.startswith("-")][:1]
-    options = parser_for(command).parse_args(given, argparse.Namespace(rest=rest))
+    parser = parser_for(command)
+    if not given:
+        parser.print_help(sys.stderr)
+        return 2
+    options = parser.parse_args(given, argparse.Namespace(rest=rest))
     try:
         _check_folder()
         status: int = options.command(options)
@@ -91,8 +95,8 @@ def parser_for(asked: Sequence[str]) -> argparse.ArgumentParser:
     """Return a parser with the names of all commands, and the arguments of those in ``asked``."""
     main_parser = argparse.ArgumentParser(
         prog="crmeval",
-        description="Submit, watch and stop runs of pytest-crmeval; look at cases and reports. "
-        "To run in the foreground: pytest evals/ -n 3",
+        description="Manage runs, cases and reports of pytest-crmeval. "
+        "To run an evaluation in this terminal: pytest evals/ -n 3",
     )
     main_parser.add_argument("--version", action=_Version, nargs=0, help="show the version")
     main_parser.add_argument(
@@ -101,7 +105,7 @@ def parser_for(asked: Sequence[str]) -> argparse.ArgumentParser:
         choices=("bash", "zsh", "tcsh"),
         help='print a completion script; bash: eval "$(crmeval --print-completion bash)"',
     )
-    commands = main_parser.add_subparsers(title="commands", required=True)
+    commands = main_parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, (place, what) in COMMANDS.items():
         described = commands.add_parser(name, help=what, formatter_class=argparse.RawDescriptionHelpFormatter)
         if name in asked:

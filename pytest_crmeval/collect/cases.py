@@ -18,6 +18,7 @@ from pytest_crmeval.collect.selection import is_selected, remember_labels, remem
 from pytest_crmeval.collect.shards import shard_filter
 from pytest_crmeval.collect.tags import marks_of
 from pytest_crmeval.collect.test_ids import trial_slug, unique_slugs
+from pytest_crmeval.compat import fixtures_of
 from pytest_crmeval.domain.trial import SANDBOX, PlannedCase
 from pytest_crmeval.options.once import once
 from pytest_crmeval.options.reading import is_dry_run, is_selective, options_of
@@ -57,6 +58,16 @@ class GcPause:
             gc.enable()
 
 
+def _check_fixtures(metafunc: pytest.Metafunc) -> None:
+    """Report a misspelt ``evaluate`` once, instead of an error of pytest for every case."""
+    requested, defined = fixtures_of(metafunc.definition) or (frozenset(), {})
+    unknown = sorted(requested - defined.keys()) if "evaluate" not in requested else []
+    if near := get_close_matches("evaluate", unknown, n=1, cutoff=0.8):
+        raise pytest.Collector.CollectError(
+            f"{metafunc.definition.nodeid}: fixture {near[0]!r} not found; did you mean 'evaluate'?"
+        )
+
+
 def kind_of(metafunc: pytest.Metafunc) -> tuple[Kind, pytest.Mark]:
     """Return the kind of case that a marked test plays, and the mark."""
     found = [(kind, mark) for kind in KINDS if (mark := metafunc.definition.get_closest_marker(kind.marker))]
@@ -93,6 +104,7 @@ def parametrize(
         raise pytest.Collector.CollectError(
             f"{metafunc.definition.nodeid} is marked {kind.marker!r} but has no argument {kind.argument!r}{hint}"
         )
+    _check_fixtures(metafunc)
     options = options_of(metafunc.config)
     remember_test(metafunc.config, kind, metafunc.definition.path)
     path, suite = _dataset(kind, marker, metafunc)
@@ -103,7 +115,7 @@ def parametrize(
         settings = kind.settled(dict(marker.kwargs), metafunc.definition.path.parent)
     except (ValueError, TypeError) as error:
         raise pytest.Collector.CollectError(f"{metafunc.definition.nodeid}: {error}") from None
-    if not kind.has_agent:  # hide the files from the programs that are judged by them
+    if not kind.has_agent:  # hide the files from the programs that they test
         from pytest_crmeval.player.sandboxes import case_files
 
         context_of(metafunc.config).once(case_files).update([path, *settings.get("problems", ())])

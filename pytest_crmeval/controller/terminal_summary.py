@@ -75,10 +75,15 @@ class _FailedCases:
 
 def _fitting(report: object, width: int) -> object:
     """Return a copy of a report whose dialogue fits the terminal; the traceback of pytest stays as it is."""
-    if not (isinstance(report, pytest.TestReport) and isinstance(report.longrepr, str)):
+    if not isinstance(report, pytest.TestReport):
+        return report
+    text = report.longrepr
+    if getattr(getattr(text, "reprtraceback", None), "style", "") == "value":  # of pytest.fail without a traceback
+        text = str(text)
+    if not isinstance(text, str):
         return report
     fitting = copy(report)
-    fitting.longrepr = wrapped_dialogue(report.longrepr, width)
+    fitting.longrepr = wrapped_dialogue(text, width)
     return fitting
 
 

@@ -12,6 +12,8 @@ from pytest_crmeval.domain.score import Score
 from pytest_crmeval.domain.transcript import Transcript
 
 _TURN = re.compile(r"turn (\d+): (.*)", re.DOTALL)
+_ASKED = re.compile(r' \(asked: ".*"\)$', re.DOTALL)
+"""The end of a fault that repeats the user's words."""
 _DIFFERENCE = re.compile(r"(?P<where>.*?) expected (?P<expected>.*), actual (?P<actual>.*)", re.DOTALL)
 ROWS = 5
 """Maximum number of rows of a result that are shown."""
@@ -88,7 +90,7 @@ def explanation(transcript: Transcript, scores: Sequence[Score], pen: Pen, *, fo
         if fault.turn is None:
             whole.append(fault)
         else:
-            faults.setdefault(fault.turn, []).append(f"{fault.score}: {plain(fault.text)}")
+            faults.setdefault(fault.turn, []).append(f"{fault.score}: {plain(_ASKED.sub('', fault.text))}")
     sound = set(range(1, len(transcript.exchanges) + 1)) - set(faults) if folded and faults else set[int]()
     for number, exchange in enumerate(transcript.exchanges, start=1):
         if number in sound and not exchange.cut:

@@ -1,4 +1,4 @@
-"""What the tests of models share: a loopback server instead of the providers' own, and a key that must not be seen."""
+"""What tests of models share: a loopback server instead of the providers', and a key that must never be shown."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -17,13 +17,13 @@ Brain = Callable[[Seen], Answer] | Sequence[Answer]
 
 @pytest.fixture(autouse=True)
 def wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give runs a terminal in which no line is wrapped; what is shown on 80 columns has tests of its own."""
+    """Give runs a terminal in which no line is wrapped; the output on 80 columns has its own tests."""
     monkeypatch.setenv("COLUMNS", "400")
 
 
 @pytest.fixture
 def providers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Loopback]]:
-    """Return a function that has a brain answer at the address of both providers."""
+    """Return a function that installs a brain at the address of both providers."""
     opened: list[Loopback] = []
 
     def open_with(brain: Brain = crm_brain) -> Loopback:
@@ -42,7 +42,7 @@ def providers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Loopbac
 
 @pytest.fixture
 def judging(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Callable[..., pytest.Pytester]:
-    """Return a function that makes a project of checkpoints, on a machine where no server can be had."""
+    """Return a function that makes a project of checkpoints, on a machine without a PostgreSQL server."""
     monkeypatch.setenv("CRMEVAL_DSN", "host=127.0.0.1 port=1 connect_timeout=1")
     monkeypatch.delenv("CRMEVAL_PISTON_URL", raising=False)
     monkeypatch.setenv("PYTEST_ADDOPTS", " ".join(f"-p no:{name}" for name in sorted({*STRANGERS, "hypothesispytest"})))

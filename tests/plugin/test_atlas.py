@@ -28,20 +28,20 @@ A, B = ("--crmeval-agent", ATLAS), ("--crmeval-agent", ALONE)
 
 
 def trials_of(path: Path, subject: str = ATLAS) -> list[dict[str, Any]]:
-    """Return the trials of a subject, as they were played."""
+    """Return the trials of a subject."""
     found = [trial for trial in report_of(path)["trials"] if trial["subject"] == subject]
     return sorted(found, key=lambda trial: (trial["learning"]["held_out"], trial["learning"]["position"]))
 
 
 def summary_of(path: Path, subject: str = ATLAS) -> dict[str, Any]:
-    """Return how a subject stands."""
+    """Return the summary of a subject."""
     return next(found for found in report_of(path)["results"] if found["subject"] == subject)
 
 
 def test_agent_with_a_playbook_learns_from_its_training_cases(
     project: Project, providers: Providers, given_server: str
 ) -> None:
-    """A habit costs one conversation for each way to say it; the rule helps in the second half, and where it counts."""
+    """A habit costs one conversation per wording; the rule helps in the second half and on held-out cases."""
     providers(answer_by_role)
     path = project(stream(8, 4))
 
@@ -71,7 +71,7 @@ def test_agent_with_a_playbook_learns_from_its_training_cases(
 
 
 def _check_telemetry(server: str, run: str) -> None:
-    """Everything is in the database ``atlas``, which stays on a server that is not ours."""
+    """Everything is in the database ``atlas``, which is kept on a server that is not ours."""
     with Address(server).connect(dbname="atlas") as connection:
         found = [json.loads(line) for line in rows(connection, run)]
     sessions = {row["id"]: row for row in found if row["table"] == "sessions" and row["subject"] == ATLAS}
@@ -87,7 +87,7 @@ def _check_telemetry(server: str, run: str) -> None:
 def test_the_playbook_can_be_read_after_the_run(
     project: Project, providers: Providers, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With the curve, as text and as JSON; and the export of an embedded server's telemetry is not needed for it."""
+    """With the learning curve, as text and as JSON; the telemetry of an embedded server need not be exported for it."""
     providers(answer_by_role)
     path = project(stream(4))
     path.runpytest(*A, "-p", "no:xdist", "--crmeval-run", "mine")
@@ -114,8 +114,8 @@ def test_atlas_command_without_a_learning_agent_explains_how_to_learn(
     assert "no agent has learned anything in this run" in capsys.readouterr().err
 
 
-def test_a_pair_puts_right_what_a_coach_lets_pass(project: Project, providers: Providers) -> None:
-    """The teacher takes over after his advice was not taken, so nothing wrong is written; then the rule is known."""
+def test_pair_corrects_what_a_coach_lets_pass(project: Project, providers: Providers) -> None:
+    """The teacher takes over after its advice was not followed, so nothing wrong is written; then the rule is known."""
     server = providers(answer_by_role)
     path = project(stream(4))
 
@@ -126,7 +126,7 @@ def test_a_pair_puts_right_what_a_coach_lets_pass(project: Project, providers: P
     assert first == roles_in(server.seen)[:7]
 
 
-def test_what_was_learnt_may_be_used_in_another_run(
+def test_playbook_of_one_run_can_be_used_in_another(
     project: Project, providers: Providers, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server = providers(answer_by_role)
@@ -147,7 +147,7 @@ def test_what_was_learnt_may_be_used_in_another_run(
     assert f"p1.1  on 'add': {RULE}" in capsys.readouterr().out
 
 
-def test_learning_is_not_the_time_of_the_conversation(
+def test_time_for_learning_is_not_part_of_the_conversation(
     project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passed = [0.0]
@@ -168,8 +168,8 @@ def test_learning_is_not_the_time_of_the_conversation(
     assert (13.0, 1100.0) == tuple(summary["learning"][name] for name in ("seconds_to_play", "seconds_to_learn"))
 
 
-def test_what_was_recorded_is_replayed(project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All roles, without a network and without a key: the same is learnt again."""
+def test_recorded_learner_is_replayed(project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All roles, without network or key: the same is learned again."""
     server = providers(answer_by_role)
     path = project(stream(3, 1))
     path.runpytest(*A, "-p", "no:xdist", "--crmeval-record", "tapes")
@@ -183,8 +183,8 @@ def test_what_was_recorded_is_replayed(project: Project, providers: Providers, m
     assert calls == len(server.seen)
 
 
-def test_a_shard_has_all_of_a_learner_or_nothing(project: Project, providers: Providers) -> None:
-    """It can't be split: each conversation is played with what was learnt from those before."""
+def test_shard_has_all_cases_of_a_learner_or_none(project: Project, providers: Providers) -> None:
+    """They can't be divided: each conversation is played with what was learned from those before."""
     providers(answer_by_role)
     path = project(stream(6))
     hands = [
@@ -197,7 +197,7 @@ def test_a_shard_has_all_of_a_learner_or_nothing(project: Project, providers: Pr
     assert ([6, 0], [3, 3]) == (learners, others)
 
 
-def test_a_role_that_no_model_can_play_is_refused_before_anything_is_played(
+def test_role_with_an_invalid_model_is_refused_before_anything_is_played(
     project: Project, providers: Providers
 ) -> None:
     providers(answer_by_role)
@@ -206,7 +206,7 @@ def test_a_role_that_no_model_can_play_is_refused_before_anything_is_played(
     result.stderr.fnmatch_lines(["*atlas: student=mute: must name a model; see crmeval models"])
 
 
-def test_a_learner_meets_no_conversation_twice(project: Project, providers: Providers) -> None:
+def test_learner_plays_no_conversation_twice(project: Project, providers: Providers) -> None:
     server = providers(answer_by_role)
     path = project(stream(1))
     refused = path.runpytest(*A, *B, "-p", "no:xdist", "--crmeval-trials", "2")
@@ -216,8 +216,8 @@ def test_a_learner_meets_no_conversation_twice(project: Project, providers: Prov
     assert ([], 2) == (server.seen, sum("[atlas" in line for line in allowed.stdout.lines))
 
 
-def test_a_learner_plays_a_conversation_for_one_test(project: Project, providers: Providers) -> None:
-    """Two tests of a suite that play the same would have it meet each conversation twice."""
+def test_learner_plays_a_conversation_for_one_test_only(project: Project, providers: Providers) -> None:
+    """If two tests of a suite had the same conversation, the learner would meet it twice."""
     server = providers(answer_by_role)
     path = project(stream(1))
     (path.path / "test_again.py").write_text((path.path / "test_crm.py").read_text(encoding="utf-8"), encoding="utf-8")
@@ -227,10 +227,10 @@ def test_a_learner_plays_a_conversation_for_one_test(project: Project, providers
     assert [] == server.seen
 
 
-def test_a_database_for_telemetry_that_is_not_there_is_refused_before_anything_is_paid(
+def test_missing_telemetry_database_is_refused_before_anything_is_paid(
     project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the name of the setting that is wrong, and without its password."""
+    """The error names the setting, without its password."""
     server = providers(answer_by_role)
     monkeypatch.setenv("CRMEVAL_ATLAS_DSN", "host=127.0.0.1 port=1 connect_timeout=1 password=hunter2")
     result = project(stream(1)).runpytest(*A, "-p", "no:xdist")
@@ -239,8 +239,8 @@ def test_a_database_for_telemetry_that_is_not_there_is_refused_before_anything_i
     assert ([], False) == (server.seen, "hunter2" in result.stdout.str() + result.stderr.str())
 
 
-def test_a_learner_is_not_given_to_every_worker(project: Project, providers: Providers) -> None:
-    """Each would learn it for itself, under the same key."""
+def test_learner_is_not_distributed_to_every_worker(project: Project, providers: Providers) -> None:
+    """Each worker would learn separately, under the same key."""
     providers(answer_by_role)
     result = project(stream(2)).runpytest(*A, "-n", "1", "--dist", "each")
 
@@ -248,13 +248,16 @@ def test_a_learner_is_not_given_to_every_worker(project: Project, providers: Pro
 
 
 def estimated(result: pytest.RunResult) -> dict[str, list[str]]:
-    """Return what an estimate says of each role: cases, calls, tokens and so on."""
+    """Return the row of an estimate for each role: cases, calls, tokens and so on."""
     rows = (line.split() for line in result.outlines if line.startswith("crm  "))
     return {role: cells for _, _, role, *cells in rows}
 
 
 def test_estimate_includes_every_role(project: Project, providers: Providers) -> None:
-    """Guessed at first, each at its own price; then as it was. What is held out is played by the student alone."""
+    """Guessed at first, each role at its own price; then from the earlier run.
+
+    Only the student plays held-out cases.
+    """
     server = providers(answer_by_role)
     path, estimate = project(stream(2, 1)), (*A, "-p", "no:xdist", "--crmeval-estimate")
     guessed = path.runpytest(*estimate)

@@ -1,4 +1,4 @@
-"""A learner's conversations are played one after the other, however pytest and xdist deal them out."""
+"""A learner's conversations are played one after the other, however pytest and xdist distribute them."""
 
 import os
 import re
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
 Providers = Callable[..., Loopback]
 SOON = 300.0
-"""On a machine that has much else to do: a worker that replaces another one takes its time."""
+"""On a busy machine, a replacement worker takes a while."""
 IN_ORDER = [f"c{number:02d}" for number in range(6)]
 OWN_FIXTURE = """
 import pytest
@@ -35,13 +35,13 @@ def mine():
 
 
 def learned(server: Loopback) -> list[str]:
-    """Return the firms of the conversations that were learnt from, in the order in which that was."""
+    """Return the firms of the conversations that were learned from, in order."""
     taught = [seen for seen, role in zip(server.seen, roles_in(server.seen), strict=True) if role == "learner"]
     return [found[1] for seen in taught if (found := re.search(r"Firm(\d+) Ltd", shown(seen)))]
 
 
-def test_it_may_be_another_order(project: Project, providers: Providers) -> None:
-    """The one that a seed gives, the same each time."""
+def test_order_can_be_random(project: Project, providers: Providers) -> None:
+    """The order depends on the seed only."""
     providers(answer_by_role)
     path, spec = project(stream(6)), f"{ATLAS}&order=seed:7"
     first, again = (
@@ -55,10 +55,10 @@ def test_it_may_be_another_order(project: Project, providers: Providers) -> None
 
 
 @pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
-def test_learner_is_refused_where_a_fixture_has_to_play_its_conversations(
+def test_learner_is_refused_if_a_fixture_must_play_its_conversations(
     project: Project, providers: Providers, xdist: list[str]
 ) -> None:
-    """Only the queue gives out what a learner plays; the message says which fixture is in the way."""
+    """Only the queue assigns a learner's conversations; the message names the fixture."""
     server = providers(answer_by_role)
     path = project(stream(6))
     path.makeconftest(OWN_FIXTURE)
@@ -71,8 +71,8 @@ def test_learner_is_refused_where_a_fixture_has_to_play_its_conversations(
     assert [] == server.seen
 
 
-def test_skipped_conversation_of_a_learner_is_left_out(project: Project, providers: Providers) -> None:
-    """The others are played in their order."""
+def test_skipped_conversation_of_a_learner_is_omitted(project: Project, providers: Providers) -> None:
+    """The others are played in order."""
     server = providers(answer_by_role)
     path = project(stream(6))
     path.makeconftest(
@@ -105,8 +105,8 @@ class Killing:
         return answer_by_role(seen)
 
 
-def test_a_killed_run_goes_on_where_it_was(project: Project, providers: Providers) -> None:
-    """With the playbook as it was after the last conversation on record: what was learnt once is not learnt again."""
+def test_killed_run_continues_where_it_was(project: Project, providers: Providers) -> None:
+    """With the playbook after the last recorded conversation: nothing is learned twice."""
     brain = Killing("Firm4 Ltd")
     server = providers(brain)
     path = project(stream(6))
@@ -130,7 +130,7 @@ def test_a_killed_run_goes_on_where_it_was(project: Project, providers: Provider
 
 
 class Sniping:
-    """Models that kill a worker while the fourth is played, and the first three have been reported."""
+    """Models that kill a worker during the fourth conversation, when the first three have been reported."""
 
     def __init__(self, output: Path) -> None:
         self._output = output
@@ -138,7 +138,7 @@ class Sniping:
         self.ready = threading.Event()
 
     def __call__(self, seen: Seen) -> Answer:
-        """Answer; kill first, once."""
+        """Answer; the first time, kill the worker before."""
         if self.run and seen.tools == ("reward",) and "Firm3 Ltd" in seen.last_user_text:
             assert self.ready.wait(SOON)
             run, self.run = self.run, None
@@ -148,8 +148,8 @@ class Sniping:
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="workers are found in /proc")
-def test_a_worker_that_is_killed_does_not_disturb_the_order(project: Project, providers: Providers) -> None:
-    """The learner's conversation is played again, once, and then comes the next, in the order of the dataset."""
+def test_killed_worker_does_not_change_the_order(project: Project, providers: Providers) -> None:
+    """The learner's conversation is played once more, and then the next, in the order of the dataset."""
     path = project(stream(6))
     brain = Sniping(path.path / "output.txt")
     server = providers(brain)
@@ -173,7 +173,7 @@ def test_a_worker_that_is_killed_does_not_disturb_the_order(project: Project, pr
 
 
 def test_errored_conversation_is_played_later_and_reported_as_late(project: Project, providers: Providers) -> None:
-    """With the playbook as it is then; what is held out was measured before, and is not paid for again."""
+    """With the playbook of that time; held-out cases were measured before, and are not paid for again."""
     broken = ["Firm1 Ltd"]
 
     def failing(seen: Seen) -> Answer:
@@ -199,7 +199,7 @@ def test_errored_conversation_is_played_later_and_reported_as_late(project: Proj
 
 
 def test_failure_to_learn_is_reported(project: Project, providers: Providers) -> None:
-    """The conversation was played, and counts; that nothing was learned from it is on the report."""
+    """The conversation counts; the report says that nothing was learned from it."""
 
     def mumbling(seen: Seen) -> Answer:
         return Say("Well done, all of you!") if seen.tools == ("revise",) else answer_by_role(seen)
@@ -209,15 +209,15 @@ def test_failure_to_learn_is_reported(project: Project, providers: Providers) ->
     result = path.runpytest(*A, "-p", "no:xdist")
 
     result.assert_outcomes(failed=2)
-    result.stdout.fnmatch_lines(["note: atlas*: nothing was learned: it calls 0 tools and not revise alone*(2 trials)"])
+    result.stdout.fnmatch_lines(["note: atlas*: nothing was learned: it made 0 calls instead of one*(2 trials)"])
     (summary,) = report_of(path.path)["results"]
     assert 0 == summary["learning"]["counts"]["added"]
 
 
-def test_the_others_are_not_held_up(project: Project, providers: Providers) -> None:
-    """Their conversations are all played while the learner's first one still waits for an answer; then its others.
+def test_learner_does_not_hold_up_other_agents(project: Project, providers: Providers) -> None:
+    """Other agents finish while the learner's first conversation waits.
 
-    In the order of the dataset, though workers steal items from each other.
+    The learner keeps the order of the dataset, although workers steal items from each other.
     """
     done = threading.Event()
     waiting: list[bool] = []
@@ -242,13 +242,13 @@ def test_the_others_are_not_held_up(project: Project, providers: Providers) -> N
 class Striking:
     """Models that kill the worker while three conversations of a baseline are in flight.
 
-    The learner's first conversation has to wait until the baseline's have been played, but for the one that xdist takes
-    for the cause of the crash.
+    The learner's first conversation waits until the baseline's have been played, except the one that xdist blames for
+    the crash.
     """
 
     def __init__(self) -> None:
         self.pid: Future[int] = Future()
-        """The process of the run, when it is known."""
+        """The process of the run, once it is known."""
         self.waited: list[bool] = []
         """Whether they were played while the learner's conversation waited."""
         self._in_flight = threading.Barrier(3)
@@ -257,7 +257,7 @@ class Striking:
         self._all_played = threading.Event()
 
     def __call__(self, seen: Seen) -> Answer:
-        """Answer the first three of the baseline when the worker is dead, and the learner's reward model last."""
+        """Answer the first three of the baseline once the worker is dead, and the learner's reward model last."""
         if seen.tools == ("reward",) and not self.waited:
             self.waited.append(self._all_played.wait(SOON))
         elif seen.model == "n" and not self._struck.is_set():
@@ -278,7 +278,7 @@ class Striking:
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="workers are found in /proc")
 def test_cases_of_a_killed_worker_do_not_wait_for_the_learner(project: Project, providers: Providers) -> None:
-    """Items of a dead worker are queued behind the slow items of the learner; idle slots play the cases earlier."""
+    """Items of a dead worker are queued behind the learner's slow items; idle slots play the cases earlier."""
     path = project(stream(6))
     brain = Striking()
     providers(brain)

@@ -1,4 +1,4 @@
-"""A user's mistake gets a clear answer on one screen, and no traceback of ours."""
+"""A user's mistake gets a clear error on one screen, without a traceback of the plugin."""
 
 import json
 import os
@@ -17,7 +17,7 @@ SCREEN = 40
 
 
 def complaint(pytester: pytest.Pytester, *arguments: str) -> str:
-    """Return everything that a failing run prints, and see that it is short and no traceback."""
+    """Return the output of a failing run, and check that it is short and has no traceback."""
     result = pytester.runpytest(*arguments)
     said = f"{result.stdout.str()}\n{result.stderr.str()}"
     assert result.ret in {pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED, pytest.ExitCode.USAGE_ERROR}
@@ -34,7 +34,7 @@ def lines(pytester: pytest.Pytester, *texts: str) -> None:
 
 
 def test_missing_dataset_is_reported(project: Project) -> None:
-    """Names the file and what to give."""
+    """The error names the file and says what to give."""
     pytester = project()
     (pytester.path / "cases.jsonl").unlink()
 
@@ -44,13 +44,13 @@ def test_missing_dataset_is_reported(project: Project) -> None:
 
 
 def test_empty_dataset_is_reported(project: Project) -> None:
-    """A suite of nothing would pass every gate."""
+    """An empty suite would pass every gate."""
     assert "cases.jsonl: the file has no conversation; write one JSON object per line" in complaint(project([]))
 
 
 @WAYS
 def test_line_that_is_not_json_is_reported(project: Project, xdist: list[str]) -> None:
-    """Names file and line."""
+    """The error names file and line."""
     pytester = project()
     lines(pytester, json.dumps(case("one")), '{"conversation_id": "two", ')
 
@@ -58,14 +58,14 @@ def test_line_that_is_not_json_is_reported(project: Project, xdist: list[str]) -
 
 
 def test_field_of_the_wrong_type_is_reported(project: Project) -> None:
-    """Names file, line and field, what was expected and what was found."""
+    """The error names file, line and field, the expected type and the value."""
     pytester = project([case("one"), case("two", turns=[{"turn_id": "1"}])])
 
     assert "cases.jsonl:2: turns[0].turn_id: Expected `int`, got `str`" in complaint(pytester)
 
 
 def test_unknown_field_is_reported_with_the_known_fields(project: Project) -> None:
-    """A misspelt field is not silently ignored."""
+    """A misspelt field must not be ignored silently."""
     said = complaint(project([case("one", complexity="simple")]))
 
     assert "cases.jsonl:1: line: Object contains unknown field `complexity`; did you mean complexity_level?" in said
@@ -90,8 +90,7 @@ def test_unknown_name_or_value_at_any_depth_is_reported_with_the_known_ones(
     assert answer in complaint(project([{**case("one"), **changes}]))
 
 
-def test_a_chain_that_does_not_hold_together(project: Project) -> None:
-    """Its segments must cover its turns."""
+def test_chain_whose_segments_do_not_cover_its_turns_is_reported(project: Project) -> None:
     pytester = project([case("one", chain_id="c", segment_boundaries=[2])])
 
     assert "cases.jsonl:1: segment_boundaries: must be ascending and end with the last turn, 1; found [2]" in complaint(
@@ -99,14 +98,13 @@ def test_a_chain_that_does_not_hold_together(project: Project) -> None:
     )
 
 
-def test_a_time_without_a_zone(project: Project) -> None:
+def test_time_without_a_zone_is_reported(project: Project) -> None:
     pytester = project([case("one", now="2026-03-02T09:30:00")])
 
     assert "cases.jsonl:1: now: Expected `datetime` with a timezone component" in complaint(pytester)
 
 
 def test_missing_field_is_reported(project: Project) -> None:
-    """What is needed is named."""
     assert "cases.jsonl:1: line: Object missing required field `turns`" in complaint(
         project([{"conversation_id": "one"}])
     )
@@ -137,8 +135,10 @@ def test_unknown_agent_is_refused_with_the_known_ones(project: Project) -> None:
 @pytest.mark.parametrize(
     ("agent", "key"), [("claude", "ANTHROPIC_API_KEY"), ("openai:gpt-4.1?temperature=0", "OPENAI_API_KEY")]
 )
-def test_an_agent_without_its_key(project: Project, monkeypatch: pytest.MonkeyPatch, agent: str, key: str) -> None:
-    """The variable is named."""
+def test_agent_without_its_key_is_refused(
+    project: Project, monkeypatch: pytest.MonkeyPatch, agent: str, key: str
+) -> None:
+    """The error names the variable."""
     monkeypatch.delenv(key, raising=False)
 
     assert f"needs the environment variable {key}" in complaint(project(), "--crmeval-agent", agent)
@@ -157,8 +157,8 @@ def test_an_agent_without_its_key(project: Project, monkeypatch: pytest.MonkeyPa
         ("json.decoder:JSONDecoder", "is not an agent"),
     ],
 )
-def test_an_agent_that_can_not_be_imported(project: Project, agent: str, answer: str) -> None:
-    """Says which part of the spec is wrong."""
+def test_agent_that_cannot_be_imported_is_explained(project: Project, agent: str, answer: str) -> None:
+    """The error says which part of the spec is wrong."""
     assert answer in complaint(project(), "--crmeval-agent", agent)
 
 
@@ -202,7 +202,7 @@ class Raising:
         ),
     ],
 )
-def test_agent_that_returns_no_reply_gets_an_example(
+def test_agent_that_returns_the_wrong_type_gets_an_example(
     project: Project, agent: str, answer: str, way: tuple[str, ...]
 ) -> None:
     pytester = project([case("one")])
@@ -234,7 +234,7 @@ def test_exception_of_an_agent_shows_its_own_frames_only(project: Project, way: 
         ("conversation", "conversation, evaluate", "did you mean 'conversations' instead of 'conversation'?"),
         ("slow", "conversation, evaluate", "needs one of the markers @pytest.mark.conversations, @pytest.mark.questio"),
         ("conversations", "conversaton, evaluate", "did you mean 'conversation' instead of 'conversaton'?"),
-        ("conversations", "conversation, evalute", "fixture 'evalute' not found"),
+        ("conversations", "conversation, evalute", "fixture 'evalute' not found; did you mean 'evaluate'?"),
     ],
 )
 def test_misspelt_marker_or_fixture_is_named(project: Project, mark: str, arguments: str, answer: str) -> None:
@@ -256,15 +256,15 @@ def test_dataset_option_that_no_collected_test_uses_names_the_test_file_that_wou
     assert f"{pytester.path}/test_questions.py to the command" in said
 
 
-def test_an_unwritable_reports_folder(project: Project) -> None:
-    """Known before the first case is played, not after the last."""
+def test_unwritable_reports_folder_is_reported(project: Project) -> None:
+    """Before the first case is played, not after the last."""
     pytester = project(ini="crmeval_reports = /proc/here")
 
     assert "/trials.jsonl: No such file or directory; choose a writable folder with" in complaint(pytester)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_reports_folder_without_permission(project: Project) -> None:
+def test_reports_folder_without_permission_is_reported(project: Project) -> None:
     """The same for an ordinary user."""
     pytester = project()
     folder = pytester.mkdir("reports")
@@ -282,8 +282,8 @@ def test_a_reports_folder_without_permission(project: Project) -> None:
         ("crm.pass_rate >= 0.6 please", "expected the end"),
     ],
 )
-def test_a_gate_that_can_not_be_read(project: Project, gate: str, answer: str) -> None:
-    """The place is pointed at."""
+def test_gate_with_a_syntax_error_is_reported(project: Project, gate: str, answer: str) -> None:
+    """A caret marks the position."""
     said = complaint(project(ini=f"crmeval_gates = {gate}"))
 
     assert answer in said
@@ -292,7 +292,7 @@ def test_a_gate_that_can_not_be_read(project: Project, gate: str, answer: str) -
 
 @pytest.mark.parametrize("run", ["a/b", "", "-x", "ü", "x" * 41, "latest", "a.json", "a.part"])
 def test_invalid_run_id_is_refused(project: Project, run: str) -> None:
-    """It becomes a folder and a database."""
+    """The id becomes part of a folder name and of a database name."""
     assert "use up to 40 letters, digits" in complaint(project(), f"--crmeval-run={run}")
 
 
@@ -303,19 +303,18 @@ def test_unknown_scorer_is_reported(project: Project, name: str) -> None:
     )
 
 
-def test_an_unknown_way_with_invalid_cases(project: Project) -> None:
-    """There are two."""
+def test_unknown_value_of_invalid_option_is_reported(project: Project) -> None:
     assert "--crmeval-invalid: invalid choice: 'skip' (choose from" in complaint(project(), "--crmeval-invalid=skip")
 
 
 @pytest.mark.parametrize("sample", ["0", "-3"])
-def test_a_sample_of_nothing(project: Project, sample: str) -> None:
-    """A suite of nothing would pass every gate."""
+def test_sample_of_zero_is_refused(project: Project, sample: str) -> None:
+    """An empty suite would pass every gate."""
     assert "must be a whole number of at least 1" in complaint(project(), f"--crmeval-sample={sample}")
 
 
-def test_a_marker_without_its_path(project: Project) -> None:
-    """Says how to write it."""
+def test_marker_without_a_path_is_explained(project: Project) -> None:
+    """The error shows how to write it."""
     test = """
     import pytest
 
@@ -334,8 +333,8 @@ def test_a_marker_without_its_path(project: Project) -> None:
         ("'cases.jsonl', suite='crm.v2'", "suite='crm.v2' is not a valid name: use letters, digits, '_' and '-'"),
     ],
 )
-def test_a_marker_that_can_not_be_read(project: Project, marker: str, answer: str) -> None:
-    """A misspelt keyword is not silently ignored; and a gate must be able to name the suite."""
+def test_malformed_marker_is_reported(project: Project, marker: str, answer: str) -> None:
+    """A misspelt keyword must not be ignored silently, and a gate must be able to name the suite."""
     test = f"""
     import pytest
 
@@ -346,8 +345,8 @@ def test_a_marker_that_can_not_be_read(project: Project, marker: str, answer: st
     assert answer in complaint(project(test=test))
 
 
-def test_a_marked_test_without_the_argument(project: Project) -> None:
-    """It would pass without having played anything."""
+def test_marked_test_without_the_argument_is_reported(project: Project) -> None:
+    """It would pass without playing anything."""
     test = """
     import pytest
 
@@ -359,13 +358,13 @@ def test_a_marked_test_without_the_argument(project: Project) -> None:
 
 
 @pytest.mark.parametrize("named", ["closer", "closer =", "= bots:Half"])
-def test_a_named_agent_without_its_spec(project: Project, named: str) -> None:
-    """The line is shown."""
+def test_named_agent_without_a_spec_is_reported(project: Project, named: str) -> None:
+    """The error shows the line."""
     assert f"crmeval_agents: {named!r} is not 'name = spec'" in complaint(project(ini=f"crmeval_agents =\n  {named}"))
 
 
-def test_two_trials_in_one_test(project: Project) -> None:
-    """One test is one trial; the second is refused and the first one stands."""
+def test_second_trial_in_one_test_is_refused(project: Project) -> None:
+    """The first trial counts."""
     test = """
     import pytest
 

@@ -1,4 +1,4 @@
-"""Models as agents: three baselines in one run, and what becomes of a trial that a provider does not let finish."""
+"""Models as agents: three baselines in one run, and trials that a provider's error ends."""
 
 import json
 from collections.abc import Callable
@@ -26,12 +26,12 @@ def summaries(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def only_for(model: str, answer: Answer) -> Callable[[Seen], Answer]:
-    """Return a brain that gives one model another answer than the others get."""
+    """Return a brain that gives one model a different answer."""
     return lambda seen: answer if seen.model == model else crm_brain(seen)
 
 
 def test_three_baselines_play_in_one_run(project: Project, providers: Providers) -> None:
-    """Each agent and conversation is an item of its own, and -k selects among them."""
+    """Each agent and conversation is an item, and -k selects among them."""
     server = providers()
     pytester = project()
 
@@ -48,8 +48,8 @@ def test_three_baselines_play_in_one_run(project: Project, providers: Providers)
     assert {"claude-sonnet-5-5", "gpt-4.1", "gpt-4.1-mini"} == models
 
 
-def test_what_a_trial_took_is_in_the_report(project: Project, providers: Providers) -> None:
-    """Calls and tokens as the server counted them; a server of one's own has no price unless it is given."""
+def test_usage_of_a_trial_is_in_the_report(project: Project, providers: Providers) -> None:
+    """Calls and tokens as counted by the server; a custom server has no price unless one is given."""
     providers([Say("No.", usage=Tokens(input=1000, cached=400, output=50, reasoning=7))])
     pytester = project([case("one")])
 
@@ -70,10 +70,10 @@ def test_what_a_trial_took_is_in_the_report(project: Project, providers: Provide
     ("status", "shown", "xdist"),
     [(401, "*authentication*", ["-n", "1"]), (404, "*unknown model*", ["-p", "no:xdist"])],
 )
-def test_an_agent_that_cannot_be_asked_is_stopped_at_once(
+def test_agent_that_cannot_be_called_is_stopped_at_once(
     project: Project, providers: Providers, xdist: list[str], status: int, shown: str
 ) -> None:
-    """One message, the others play on, and what was not run is neither failed nor forgotten."""
+    """There is one message, the other agents continue, and cases that were not run are neither failed nor forgotten."""
     server = providers(only_for("gpt-4.1", Status(status, "that is wrong")))
     pytester = project([case(f"c{number}") for number in range(8)])
 
@@ -89,8 +89,8 @@ def test_an_agent_that_cannot_be_asked_is_stopped_at_once(
     result.stdout.fnmatch_lines([f"gpt-4.1 was stopped: {shown}that is wrong*; {found['gpt-4.1']['not_run']} cases*"])
 
 
-def test_a_trial_that_cannot_be_finished_is_errored_with_its_cause(project: Project, providers: Providers) -> None:
-    """A provider's trouble is not the model's failure."""
+def test_trial_that_cannot_be_finished_is_errored_with_its_cause(project: Project, providers: Providers) -> None:
+    """A provider's error is not the model's failure."""
     server = providers([Status(500, "on fire")])
     pytester = project([case("one")])
 
@@ -104,8 +104,8 @@ def test_a_trial_that_cannot_be_finished_is_errored_with_its_cause(project: Proj
     result.stdout.no_fnmatch_line("*Traceback*")
 
 
-def test_a_server_that_never_answers_does_not_hang_the_run(project: Project, providers: Providers) -> None:
-    """Each call has a deadline, and a model that has never answered is asked by one case only."""
+def test_server_that_never_answers_does_not_hang_the_run(project: Project, providers: Providers) -> None:
+    """Each call has a time limit, and only one case calls a model that has never answered."""
     providers([Hang()])
     pytester = project([case("one"), case("two")])
 
@@ -117,8 +117,8 @@ def test_a_server_that_never_answers_does_not_hang_the_run(project: Project, pro
     result.stdout.fnmatch_lines(["openai:m* was stopped: unreachable*; 1 case was not run"])
 
 
-def test_connections_that_break_are_made_again(project: Project, providers: Providers) -> None:
-    """More often than there are permits: each is given back."""
+def test_broken_connections_are_reopened(project: Project, providers: Providers) -> None:
+    """More often than there are permits: each is returned."""
     lock, broken = Lock(), set[str]()
 
     def brain(seen: Seen) -> Answer:
@@ -135,7 +135,7 @@ def test_connections_that_break_are_made_again(project: Project, providers: Prov
     project(cases).runpytest(*MINI).assert_outcomes(passed=20)
 
 
-def test_what_passes_after_a_retry_has_passed(project: Project, providers: Providers) -> None:
+def test_trial_that_succeeds_after_a_retry_passes(project: Project, providers: Providers) -> None:
     stumbles = iter([Status(529, "busy"), Status(429, "slow down", headers={"retry-after": "0"})])
     providers(lambda seen: next(stumbles, None) or crm_brain(seen))
     pytester = project([case("one")])
@@ -146,8 +146,8 @@ def test_what_passes_after_a_retry_has_passed(project: Project, providers: Provi
     assert 2 == report_of(pytester.path)["trials"][0]["bill"]["usage"]["retries"]
 
 
-def test_a_model_that_calls_for_ever_is_cut(project: Project, providers: Providers) -> None:
-    """Its steps are bounded, and it has failed."""
+def test_model_that_never_stops_calling_tools_is_cut_off(project: Project, providers: Providers) -> None:
+    """Its steps are limited, and the trial fails."""
     from pytest_crmeval import ToolCall
 
     server = providers([Call(ToolCall(tool="no_such_tool", arguments={}))])
@@ -159,8 +159,8 @@ def test_a_model_that_calls_for_ever_is_cut(project: Project, providers: Provide
     assert 7 == len(server.seen)
 
 
-def test_an_address_that_cannot_be_is_refused(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before anything is started, and without a password that is in it."""
+def test_invalid_address_is_refused(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything is started, and without showing the password in it."""
     monkeypatch.setenv("OPENAI_BASE_URL", "user:hunter22@nonsense")
 
     result = project().runpytest("--crmeval-agent", "gpt-4.1")
@@ -170,7 +170,7 @@ def test_an_address_that_cannot_be_is_refused(project: Project, monkeypatch: pyt
     result.stderr.no_fnmatch_line("*hunter22*")
 
 
-def test_a_name_takes_parameters(project: Project, providers: Providers) -> None:
+def test_agent_name_takes_parameters(project: Project, providers: Providers) -> None:
     server = providers()
 
     project([case("one")]).runpytest("--crmeval-agent", "gpt-4.1?temperature=1")
@@ -178,8 +178,8 @@ def test_a_name_takes_parameters(project: Project, providers: Providers) -> None
     assert ("gpt-4.1", 1.0) == (server.seen[0].model, server.seen[0].body["temperature"])
 
 
-def test_without_a_key_nothing_is_started(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The message names the variable."""
+def test_run_without_a_key_is_refused_before_it_starts(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the variable."""
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
 
@@ -189,7 +189,7 @@ def test_without_a_key_nothing_is_started(project: Project, monkeypatch: pytest.
     result.stderr.fnmatch_lines(["*openai:gpt-4.1 needs the environment variable OPENAI_API_KEY*"])
 
 
-def test_a_bad_spec_is_refused_before_anything_is_started(project: Project, providers: Providers) -> None:
+def test_invalid_spec_is_refused_before_the_run_starts(project: Project, providers: Providers) -> None:
     providers()
 
     result = project().runpytest("--crmeval-agent", "openai:gpt-4.1?temprature=1")
@@ -199,7 +199,7 @@ def test_a_bad_spec_is_refused_before_anything_is_started(project: Project, prov
 
 
 def test_model_gets_the_prompt_and_nothing_of_the_answer_key(project: Project, providers: Providers) -> None:
-    """What is sent is the prompt, the tools and the dialogue."""
+    """A request contains the prompt, the tools and the dialogue."""
     server = providers()
     pytester = project([case("one", tags=["canary-tag"], workflow_category="canary-category")])
 

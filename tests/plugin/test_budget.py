@@ -1,4 +1,4 @@
-"""A budget is kept: no trial starts and no call is made that it does not cover."""
+"""A budget is kept: no trial starts, and no call is made, that it does not cover."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
 Providers = Callable[..., Loopback]
 DEAR = ("--crmeval-agent", "openai:m?price=1000/1000", "--crmeval-inflight", "1")
-"""A trial makes two calls of 120 tokens each: 0.24 dollars. One at a time."""
+"""A trial makes two calls of 120 tokens each: 0.24 dollars. One case at a time."""
 
 
 def test_run_stops_when_the_budget_does_not_cover_another_trial(project: Project, providers: Providers) -> None:
@@ -86,8 +86,8 @@ def test_usage_of_the_wrong_type_keeps_the_answer_and_counts_for_the_budget(
     assert report["run"]["spent"] >= 0.12
 
 
-def test_a_resumed_run_goes_on_counting(project: Project, providers: Providers) -> None:
-    """The budget is the run's, with all its parts; more money plays the rest."""
+def test_resumed_run_continues_to_count(project: Project, providers: Providers) -> None:
+    """The budget covers all parts of the run; a larger one plays the rest."""
     providers()
     pytester = project([case(f"c{number}") for number in range(5)])
     run = (*DEAR, "--crmeval-run", "saving")
@@ -102,8 +102,7 @@ def test_a_resumed_run_goes_on_counting(project: Project, providers: Providers) 
     assert report_of(pytester.path)["run"]["spent"] == pytest.approx(5 * 0.24)
 
 
-def test_a_budget_that_is_not_reached_changes_nothing(project: Project, providers: Providers) -> None:
-    """Exit status 0."""
+def test_budget_that_is_not_reached_changes_nothing(project: Project, providers: Providers) -> None:
     providers()
 
     result = project().runpytest(*DEAR, "--crmeval-budget", "$5")
@@ -120,7 +119,7 @@ def test_a_budget_that_is_not_reached_changes_nothing(project: Project, provider
     ],
 )
 def test_header_shows_the_rate_limits_that_apply(project: Project, providers: Providers, rate: str, shown: str) -> None:
-    """A cap for a misspelt model would hold nothing up."""
+    """A limit for a misspelt model would have no effect."""
     providers()
 
     result = project([case("one")], ini=f"crmeval_rates = {rate}").runpytest(*DEAR)
@@ -130,15 +129,14 @@ def test_header_shows_the_rate_limits_that_apply(project: Project, providers: Pr
 
 @pytest.mark.parametrize("budget", ["0", "-1", "nan", "inf", "five", ""])
 def test_invalid_budget_is_refused(project: Project, budget: str) -> None:
-    """Nothing is started."""
     result = project().runpytest("--crmeval-budget", budget)
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
     result.stderr.fnmatch_lines(["*--crmeval-budget*must be a positive amount in US dollars*"])
 
 
-def test_a_budget_for_a_model_without_a_price_is_refused(project: Project, providers: Providers) -> None:
-    """It could not be kept."""
+def test_budget_for_a_model_without_a_price_is_refused(project: Project, providers: Providers) -> None:
+    """It could not be enforced."""
     server = providers()
 
     result = project().runpytest("--crmeval-agent", "openai:mystery", "--crmeval-budget", "5")
@@ -170,8 +168,8 @@ class Dying(ChatAgent):
 """
 
 
-def test_what_a_crashed_worker_has_paid_is_not_forgotten(project: Project, providers: Providers) -> None:
-    """The case is played twice, and paid twice; the journal has both, and a resumed run adds to them."""
+def test_cost_of_a_crashed_worker_is_counted(project: Project, providers: Providers) -> None:
+    """The case is played and paid for twice; the journal has both costs, and a resumed run adds to them."""
     providers()
     pytester = project([case("one")])
     pytester.makeconftest(

@@ -1,4 +1,4 @@
-"""The whole way: bundled conversations of every kind, played through the real SDKs by a server that plays rightly."""
+"""End to end: bundled conversations of every kind, played through the real SDKs by a server that answers correctly."""
 
 import json
 from collections import Counter
@@ -21,18 +21,18 @@ Project = Callable[..., pytest.Pytester]
 Providers = Callable[..., Loopback]
 BUNDLE = Path(__file__).parents[2] / "evals" / "data" / "crm.jsonl"
 TWINS = 6
-"""How many conversations are played that begin with the very words of another one."""
+"""Number of conversations in the sample that begin with the same words as another one."""
 TWO_WORKERS = ("-n", "2")
 
 
 def kinds_of(record: dict[str, Any]) -> Iterable[str]:
-    """Return all that a conversation is an example of."""
+    """Return the features of a conversation."""
     tools = (turn["expected_tool"] for turn in record["turns"])
     return [*record["tags"], record["complexity_level"], record["workflow_category"], *tools]
 
 
 def sample() -> list[dict[str, Any]]:
-    """Return bundled conversations of every kind, and some that begin alike."""
+    """Return bundled conversations of every kind, and some that begin with the same words."""
     records = [json.loads(line) for line in BUNDLE.read_text(encoding="utf-8").splitlines()]
     openings = Counter(map(opening_of, records))
     twins = sorted((record for record in records if openings[opening_of(record)] > 1), key=opening_of)[:TWINS]
@@ -42,7 +42,7 @@ def sample() -> list[dict[str, Any]]:
 
 
 def opening_of(record: dict[str, Any]) -> str:
-    """Return what the user says first."""
+    """Return the user's first message."""
     return str(record["turns"][0]["user_utterance"])
 
 
@@ -53,13 +53,13 @@ def specs_of(server: Loopback) -> list[str]:
 
 
 def agents(specs: Sequence[str]) -> Iterator[str]:
-    """Yield the options that name them."""
+    """Yield the options that name the agents."""
     for spec in specs:
         yield from ("--crmeval-agent", spec)
 
 
 def passed(path: Path) -> dict[str, int]:
-    """Return how many trials each agent has passed."""
+    """Return the number of passed trials of each agent."""
     return Counter(trial["subject"] for trial in report_of(path)["trials"] if trial["verdict"] == "passed")
 
 
@@ -69,7 +69,7 @@ def output(path: Path) -> list[tuple[Any, ...]]:
 
 
 def request(utterance: str) -> Seen:
-    """Return what a model is asked first."""
+    """Return the first request to a model."""
     said = {"role": "user", "content": utterance}
     return Seen(method="POST", path="/v1/chat/completions", headers={}, body={"messages": [said]})
 
@@ -82,16 +82,16 @@ def bundled(project: Project) -> pytest.Pytester:
 
 @pytest.fixture
 def script(bundled: pytest.Pytester, crm: Crm) -> Script:
-    """Return what is to be answered in it."""
+    """Return the conversations of the sample."""
     return script_of([ref.read() for ref in index([bundled.path / "cases.jsonl"])], crm)
 
 
-def test_who_plays_rightly_passes_in_every_dialect_and_is_replayed_without_a_server(
+def test_correct_player_passes_in_every_dialect_and_is_replayed_without_a_server(
     bundled: pytest.Pytester, providers: Providers, script: Script
 ) -> None:
-    """Nothing is lost or changed on the way to the model and back: it is shown the dialogue to the letter.
+    """Nothing is lost or changed on the way to the model and back.
 
-    Whatever was called and answered, a replay has the same verdicts and scores, and no request arrives.
+    A replay has the same verdicts and scores, whatever was called and answered, and makes no request.
     """
     server = providers(scripted_brain(script))
     specs, cases = specs_of(server), len(sample())
@@ -112,7 +112,7 @@ def test_who_plays_rightly_passes_in_every_dialect_and_is_replayed_without_a_ser
 
 
 def test_scripted_server_rejects_a_different_dialogue(script: Script) -> None:
-    """The server plays from a script, not by ear: that all pass says something about what it was shown."""
+    """The server follows a script, so passing proves that it received exactly the expected dialogue."""
     brain, opening = scripted_brain(script), opening_of(sample()[0])
 
     assert isinstance(brain(request(opening)), Call | Say)

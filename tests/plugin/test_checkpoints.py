@@ -1,4 +1,4 @@
-"""Solution files are cases as conversations are; the checkpoint that wrote them is who is evaluated."""
+"""Solution files are cases; their subject is the checkpoint that wrote them."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def lines_of(pytester: pytest.Pytester, place: str, run: str = "latest") -> list
 
 
 @WAYS
-def test_one_item_per_file_and_the_checkpoint_is_who_is_evaluated(judging: Made, xdist: list[str]) -> None:
+def test_each_file_is_an_item_and_the_checkpoint_is_the_subject(judging: Made, xdist: list[str]) -> None:
     pytester = judging({f"checkpoint-{step}/s": [solution("a"), solution("b", "say 4")] for step in (9, 49, 100)})
 
     result = pytester.runpytest("-v", *xdist, "--crmeval-agent", "oracle", "--crmeval-agent", "mute")
@@ -57,8 +57,10 @@ def test_one_item_per_file_and_the_checkpoint_is_who_is_evaluated(judging: Made,
     assert ["checkpoint-9", "checkpoint-49", "checkpoint-100"] == list(summaries(pytester))
 
 
-def test_every_line_is_reported_with_its_verdict_or_why_it_has_none(judging: Made, snapshot: SnapshotAssertion) -> None:
-    """In JSON lines and in text, in the report by count; what can't be judged is neither wrong nor dropped."""
+def test_every_line_is_reported_with_its_verdict_or_with_the_reason_why_it_has_none(
+    judging: Made, snapshot: SnapshotAssertion
+) -> None:
+    """In JSON Lines and as text, and as counts in the report; ungradable lines are neither wrong nor dropped."""
     pytester = judging({"checkpoint-49/s": EVERY_KIND})
 
     result = pytester.runpytest(*NO_XDIST)
@@ -83,8 +85,8 @@ def test_every_line_is_reported_with_its_verdict_or_why_it_has_none(judging: Mad
     assert snapshot == text.replace(str(pytester.path), "HERE")
 
 
-def test_results_are_where_scripts_look_for_them_in_the_order_of_steps(judging: Made) -> None:
-    """A folder per step; one whose name has none has its name."""
+def test_results_are_where_scripts_look_for_them_in_order_of_steps(judging: Made) -> None:
+    """A folder per step; a checkpoint whose name has no step has a folder with its name."""
     pytester = judging({"checkpoint-100/s": [solution("a")], "checkpoint-9/s": [solution("b", "break")], "odd/t": []})
 
     result = pytester.runpytest(*NO_XDIST)
@@ -108,7 +110,7 @@ def test_results_are_where_scripts_look_for_them_in_the_order_of_steps(judging: 
 
 
 @pytest.mark.parametrize(("content", "expected"), [(b"", 0), (b"{}\n", 1), (b"{}\n{}", 2), (b"\n\n", 2)])
-def test_a_last_line_without_a_break_is_a_line(tmp_path: Path, content: bytes, expected: int) -> None:
+def test_last_line_without_a_line_break_is_a_line(tmp_path: Path, content: bytes, expected: int) -> None:
     path = tmp_path / "s.jsonl"
     path.write_bytes(content)
 
@@ -122,7 +124,7 @@ def pytest_runtest_setup(item):
 """
 
 
-def test_a_checkpoint_with_a_file_of_which_nothing_is_known_is_there_and_no_success(judging: Made) -> None:
+def test_checkpoint_with_an_unknown_file_is_reported_and_is_not_a_success(judging: Made) -> None:
     good = [solution("a")]
     files = {"checkpoint-9/s": [*good, solution("b", "say 4")], "checkpoint-10/s": good, "checkpoint-10/t": good}
     pytester = judging({**files, "checkpoint-20/s": good}, conftest=CONFTEST + VANISHING)
@@ -137,8 +139,8 @@ def test_a_checkpoint_with_a_file_of_which_nothing_is_known_is_there_and_no_succ
     assert "1 file has not been graded yet" == batch["results"][2]["error"]
 
 
-def test_a_file_that_can_not_be_read_fails_alone_with_its_reason(judging: Made) -> None:
-    """A file of rubbish, a dangling link, a pipe, an empty folder: none is green, and the good file is judged."""
+def test_unreadable_file_fails_alone_with_its_reason(judging: Made) -> None:
+    """Garbage, a dangling link, a pipe, an empty folder: none of them passes, and the good file is graded."""
     pytester = judging({"checkpoint-1/good": [solution("a")], "checkpoint-2/rubbish": ["\0\1", "no JSON"]})
     runs = Path(pytester.path, "runs")
     (runs / "checkpoint_3").mkdir()
@@ -183,8 +185,8 @@ def pytest_runtest_setup(item):
 """
 
 
-def test_the_results_of_all_checkpoints_are_there_from_the_start_and_grow(judging: Made) -> None:
-    """A script that reads them meanwhile sees what is judged, and what is not judged yet."""
+def test_results_of_all_checkpoints_exist_from_the_start_and_grow(judging: Made) -> None:
+    """A script that reads them during the run sees what is graded and what is not graded yet."""
     files = {"checkpoint-1/s": [solution("a")], "checkpoint-2/s": [solution("a")]}
     pytester = judging(files, conftest=CONFTEST + WATCHING)
 
@@ -194,8 +196,8 @@ def test_the_results_of_all_checkpoints_are_there_from_the_start_and_grow(judgin
     assert ["[true, false]", "[true, true]", ""] == seen
 
 
-def test_solutions_judged_without_generated_tests_are_noted(judging: Made) -> None:
-    """Without the choice they are unsupported, and the file is not green."""
+def test_solutions_graded_without_generated_tests_are_noted(judging: Made) -> None:
+    """Unless this is chosen, they are unsupported, and the file does not pass."""
     record = {"id": "g", "official_tests": [{"input": "1", "output": "5"}], "generated_tests": 7}
     pytester = judging({"checkpoint-1/s": [solution("g")]})
     write_lines(Path(pytester.path, "problems.jsonl"), record)
@@ -210,7 +212,7 @@ def test_solutions_judged_without_generated_tests_are_noted(judging: Made) -> No
     assert any("tested by their official tests only" in line for line in chosen.outlines)
 
 
-def test_what_is_not_supported_is_counted_and_named_once(judging: Made) -> None:
+def test_unsupported_solutions_are_counted_and_named_once(judging: Made) -> None:
     java = {**solution("a"), "language": "Java 21"}
     pytester = judging(
         {f"checkpoint-{step}/s": [solution("a"), *[java] * 3] for step in (1, 2)},
@@ -224,8 +226,8 @@ def test_what_is_not_supported_is_counted_and_named_once(judging: Made) -> None:
     assert 1 == sum("there is no java here" in line for line in result.outlines)
 
 
-def test_the_judges_trouble_is_never_wrong_and_never_forgiven(judging: Made) -> None:
-    """What was judged is kept, and the same run does the rest; a gate that holds forgives nothing of it."""
+def test_sandbox_failure_is_never_wrong_and_never_forgiven(judging: Made) -> None:
+    """Graded solutions are kept, and the resumed run grades the rest; a gate does not forgive the failure."""
     pytester = judging(
         {"checkpoint-49/s": [solution("a"), solution("b", "break"), solution("c", "say 4")]},
         ini="crmeval_gates = checkpoints.passed >= 0",
@@ -257,7 +259,7 @@ def test_the_judges_trouble_is_never_wrong_and_never_forgiven(judging: Made) -> 
     assert [1, 2, 3] == [line["line"] for line in lines_of(pytester, "eval_checkpoint_49/eval_s.jsonl")[1:-1]]
 
 
-def test_a_file_that_runs_out_of_time_is_resumed_where_it_stopped(judging: Made) -> None:
+def test_file_that_runs_out_of_time_is_resumed_where_it_stopped(judging: Made) -> None:
     """Here before its first solution: the trial errored, and says what is missing and what to do."""
     pytester = judging({"checkpoint-49/s": [solution("a"), {"code": "say 5"}, solution("b")]})
 
@@ -272,7 +274,7 @@ def test_a_file_that_runs_out_of_time_is_resumed_where_it_stopped(judging: Made)
     pytester.runpytest(*NO_XDIST, "--crmeval-run", "r").assert_outcomes(deselected=1)
 
 
-def test_a_threshold_of_the_marker_fails_a_checkpoint_and_a_gate_may_forgive_it(judging: Made) -> None:
+def test_threshold_of_the_marker_fails_a_checkpoint_and_a_gate_forgives_it(judging: Made) -> None:
     pytester = judging(
         {"checkpoint-49/s": [solution("a"), solution("b", "say 4")]},
         test=TEST.replace('suite="checkpoints"', "threshold=0.6"),
@@ -286,8 +288,8 @@ def test_a_threshold_of_the_marker_fails_a_checkpoint_and_a_gate_may_forgive_it(
     assert pytest.ExitCode.OK == result.ret
 
 
-def test_checkpoints_are_chosen_by_pattern_and_by_keyword(judging: Made) -> None:
-    """Braces work, and --collect-only is the dry run: nothing is run, and nothing is written."""
+def test_checkpoints_are_selected_by_pattern_and_by_keyword(judging: Made) -> None:
+    """Braces work, and --collect-only is a dry run: nothing is run or written."""
     files = {f"checkpoint-{step}/{name}": [solution("a")] for step in (49, 98, 147) for name in ("s", "t")}
     pytester = judging(files)
 
@@ -300,7 +302,7 @@ def test_checkpoints_are_chosen_by_pattern_and_by_keyword(judging: Made) -> None
     assert not Path(pytester.path, "reports").exists()
 
 
-def test_a_file_is_not_given_to_every_worker(judging: Made) -> None:
+def test_file_is_not_distributed_to_every_worker(judging: Made) -> None:
     pytester = judging()
     result = pytester.runpytest("-n", "2", "--dist", "each")
 
@@ -308,7 +310,7 @@ def test_a_file_is_not_given_to_every_worker(judging: Made) -> None:
     assert not Path(pytester.path, "reports").exists()
 
 
-def test_files_and_problems_of_the_command_line_take_the_place_of_the_markers(judging: Made) -> None:
+def test_files_and_problems_of_the_command_line_replace_those_of_the_marker(judging: Made) -> None:
     pytester = judging()
     write_lines(Path(pytester.path, "elsewhere/step-7/x.jsonl"), solution("other"))
     write_lines(Path(pytester.path, "more.jsonl"), problem("other", "5"))
@@ -332,7 +334,7 @@ def test_files_and_problems_of_the_command_line_take_the_place_of_the_markers(ju
         pytest.param("'runs', limit=3", "*@pytest.mark.solutions('checkpoints/'), one path, *problems=*", id="unknown"),
     ],
 )
-def test_a_marker_that_can_not_be_understood_says_how_it_is_written(judging: Made, marker: str, shown: str) -> None:
+def test_malformed_marker_shows_how_to_write_it(judging: Made, marker: str, shown: str) -> None:
     test = TEST.replace('"runs", problems="problems.jsonl", suite="checkpoints"', marker)
 
     result = judging(test=test).runpytest(*NO_XDIST)

@@ -1,4 +1,4 @@
-"""What was judged once is not judged again, unless something has changed that a verdict depends on."""
+"""Solutions are not run again, unless something changed that their verdicts depend on."""
 
 from importlib import import_module
 from pathlib import Path
@@ -14,7 +14,7 @@ FILES = {"checkpoint-49/s": [solution("a"), solution("b", "say 4")], "checkpoint
 
 @pytest.fixture
 def judged(judging: Made) -> pytest.Pytester:
-    """Return a project whose files were judged in the run ``first``."""
+    """Return a project whose files were graded in the run ``first``."""
     pytester = judging(FILES)
     pytester.runpytest(*NO_XDIST, "--crmeval-run", "first").assert_outcomes(passed=2)
     assert 5 == len(RAN)
@@ -23,13 +23,13 @@ def judged(judging: Made) -> pytest.Pytester:
 
 
 def shown(pytester: pytest.Pytester, subject: str = "checkpoint-49") -> dict[str, Any]:
-    """Return the figures of a checkpoint in the latest run, without where they are from."""
+    """Return the figures of a checkpoint in the latest run, without their origin."""
     figures = summaries(pytester)[subject]["checkpoint"]
     return {name: figure for name, figure in figures.items() if not name.startswith("reused")}
 
 
-def test_the_same_files_are_not_judged_again(judged: pytest.Pytester) -> None:
-    """The figures are the same, the run has results of its own, and says where they are from."""
+def test_same_files_are_not_run_again(judged: pytest.Pytester) -> None:
+    """The figures are the same, the run has its own copy of the results, and says where they are from."""
     before = shown(judged)
 
     result = judged.runpytest(*NO_XDIST, "--crmeval-run", "second")
@@ -53,10 +53,8 @@ def test_fresh_runs_all_solutions_again(judged: pytest.Pytester) -> None:
 
 
 @pytest.mark.parametrize("change", ["solutions", "problems", "sandbox", "judge", "terms"])
-def test_what_has_changed_is_judged_again(
-    judged: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, change: str
-) -> None:
-    """A file alone, or all of them, if it is something that all depend on."""
+def test_changed_solutions_are_run_again(judged: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
+    """Only one file, or all of them if they all depend on what changed."""
     here, arguments, expected = Path(judged.path), list[str](), 5
     if change == "solutions":
         write_lines(here / "runs/checkpoint-98/s.jsonl", solution("a", "say 5\nsay"))
@@ -66,7 +64,7 @@ def test_what_has_changed_is_judged_again(
     elif change == "sandbox":
         judged.makepyfile(conftest=CONFTEST.replace("FakeSandbox()", "FakeSandbox(identity='paper 2')"))
     elif change == "judge":
-        # By its name the module is a fixture, or what an earlier run has left there: the next run takes this one.
+        # Without this, the module of an earlier run would be reused by name.
         monkeypatch.setattr(import_module("pytest_crmeval.player.solutions"), "JUDGING", 0)
     else:
         arguments, expected = ["--crmeval-set=all_tests=yes"], 6
@@ -76,8 +74,8 @@ def test_what_has_changed_is_judged_again(
     assert expected == len(RAN)
 
 
-def test_of_a_file_that_was_not_judged_to_its_end_only_the_rest_is_judged(judging: Made) -> None:
-    """Also in another run; and what the judge could not judge is the rest."""
+def test_only_the_rest_of_an_unfinished_file_is_run(judging: Made) -> None:
+    """Also in another run. Solutions with a sandbox failure belong to the rest."""
     pytester = judging({"checkpoint-49/s": [solution("a"), solution("b", "break"), solution("c")]})
     pytester.runpytest(*NO_XDIST, "--crmeval-run", "first").assert_outcomes(failed=1)
     pytester.makepyfile(conftest=CONFTEST.replace("FakeSandbox", "RepairedSandbox"))
@@ -91,8 +89,8 @@ def test_of_a_file_that_was_not_judged_to_its_end_only_the_rest_is_judged(judgin
     assert 3 == shown(pytester)["solved"]
 
 
-def test_results_that_are_torn_are_used_as_far_as_they_are_whole(judged: pytest.Pytester) -> None:
-    """Half a line is what a full disk leaves, and a machine that lost its power."""
+def test_torn_results_are_used_as_far_as_they_are_complete(judged: pytest.Pytester) -> None:
+    """A full disk or a power failure leaves half a line."""
     for place in Path(judged.path, "reports/first").glob("eval_*/*.jsonl"):
         lines = place.read_bytes().splitlines(keepends=True)
         place.write_bytes(b"".join(lines[:2]) + lines[2][:10])
@@ -103,7 +101,7 @@ def test_results_that_are_torn_are_used_as_far_as_they_are_whole(judged: pytest.
     assert {"AC": 1, "WA": 1} == shown(judged)["verdicts"]
 
 
-def test_two_tests_that_judge_the_same_file_have_results_of_their_own(judging: Made) -> None:
+def test_two_tests_of_the_same_file_have_their_own_results(judging: Made) -> None:
     test = """
 import pytest
 

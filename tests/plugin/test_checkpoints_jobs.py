@@ -39,15 +39,15 @@ def lines_in(path: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
-def test_estimate_of_a_solution_file_has_no_calls_but_takes_time(judging: Made) -> None:
-    """No model is called, whatever agents there are; without an earlier run the time is a guess."""
+def test_estimate_of_a_solution_file_has_time_but_no_calls(judging: Made) -> None:
+    """No model is called, whatever agents are named; without an earlier run, the time is a guess."""
     result = judging().runpytest(*NO_XDIST, "--crmeval-estimate", "--crmeval-agent", "mute")
 
     result.stdout.fnmatch_lines(["checkpoints  checkpoint-49 * 1 * 0 *", "guess: 1 s per solution"])
     assert [] == RAN
 
 
-def test_shards_deal_files_and_a_merge_has_the_results_of_all(
+def test_shards_divide_files_and_a_merge_has_all_results(
     judging: Made, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytester = judging({f"checkpoint-{step}/s": [solution("a")] for step in (9, 49, 100)})
@@ -73,10 +73,10 @@ def test_shards_deal_files_and_a_merge_has_the_results_of_all(
     assert ["800-1199", "1/1", "1/1", "1/1"] in figures
 
 
-def test_a_run_that_is_killed_in_the_middle_of_a_file_keeps_what_was_judged(
+def test_run_that_is_killed_during_a_file_keeps_graded_solutions(
     judging: Made, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While it goes on anybody can see how far the file is, with workers, too; resumed, it judges only the rest."""
+    """During the run, the progress of the file is visible, also with workers; the resumed run grades only the rest."""
     place = Path(judging().path, "met")
     pytester = judging({"checkpoint-49/s": [solution("a"), solution("b", f"meet {place}\nsay 5"), solution("c")]})
     monkeypatch.chdir(pytester.path)
@@ -101,7 +101,7 @@ def test_a_run_that_is_killed_in_the_middle_of_a_file_keeps_what_was_judged(
     assert [1, 2, 3] == [line["line"] for line in kept[1:-1]]
 
 
-def test_ctrl_c_keeps_what_was_judged(judging: Made) -> None:
+def test_ctrl_c_keeps_graded_solutions(judging: Made) -> None:
     place = Path(judging().path, "met")
     pytester = judging({"checkpoint-49/s": [solution("a"), solution("b", f"meet {place}\nsay 5"), solution("c")]})
     words = [sys.executable, "-m", "pytest", *NO_XDIST, "--crmeval-run", "r"]
@@ -142,13 +142,13 @@ class Together:
 
 
 @pytest.mark.usefixtures("given_server")
-def test_a_file_and_conversations_in_flight_do_not_starve_each_other(
+def test_file_and_conversations_in_flight_do_not_starve_each_other(
     project: Callable[..., pytest.Pytester], providers: Callable[..., Loopback]
 ) -> None:
-    """All in one process: the file begins before any conversation ends, and ends after all of them were begun.
+    """In one process: the file starts before any conversation ends, and ends after all of them have started.
 
-    Nothing of the file is played ahead. There are more conversations than would be begun before their items are
-    reported, were there no file.
+    The file is not played ahead. There are more conversations than may start before their items are reported in a run
+    without files.
     """
     cases: list[dict[str, Any]] = [case(f"c{number:02d}") for number in range(20)]
     for number, record in enumerate(cases):

@@ -1,4 +1,4 @@
-"""Where the programs of solution files run: on this machine, on Piston servers, or wherever a plugin says."""
+"""Where programs of solution files run: on this machine, on Piston servers, or in a plugin's sandbox."""
 
 import json
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from tests.sandboxes.piston_server import PistonServer
 
 NO_XDIST = ("-p", "no:xdist")
 HUMAN_EVAL = Path(__file__).parents[3] / "shared/data/humaneval"
-"""Public programs; they are not ours to ship, and not on every machine."""
+"""Public programs, which are not in the repository and not on every machine."""
 HOOK = """
 from tests.fake_sandbox import FakeSandbox
 
@@ -28,7 +28,7 @@ REAL = {"a": "print(5)", "b": "print(4)", "c": "while True: pass", "d": "1 / 0"}
 
 @pytest.fixture
 def local() -> None:
-    """Skip where this machine has no way to wall programs in."""
+    """Skip if this machine can't isolate programs."""
     try:
         with closing(LocalSandbox()) as sandbox:
             sandbox.name  # noqa: B018 (looks)
@@ -38,14 +38,14 @@ def local() -> None:
 
 @pytest.fixture
 def public() -> Iterator[Path]:
-    """Make a folder that everybody can read; those of pytest are for their owner."""
+    """Make a folder that everybody can read; those of pytest are private to their owner."""
     with TemporaryDirectory(prefix="crmeval-public-", dir="/var/tmp") as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
 
 
 def human_eval(name: str) -> list[dict[str, Any]]:
-    """Return the solutions of a public file; skip where there is none."""
+    """Return the solutions of a public file; skip if it is missing."""
     path = HUMAN_EVAL / f"{name}.jsonl"
     if not path.exists():
         pytest.skip(f"{path} is not on this machine")
@@ -53,16 +53,16 @@ def human_eval(name: str) -> list[dict[str, Any]]:
 
 
 def solved(pytester: pytest.Pytester) -> dict[str, tuple[int, int]]:
-    """Return solved and judged solutions of each checkpoint."""
+    """Return the numbers of solved and graded solutions of each checkpoint."""
     found = {name: each["checkpoint"] for name, each in summaries(pytester).items()}
     return {name: (each["solved"], each["judged"]) for name, each in found.items()}
 
 
 @pytest.mark.usefixtures("local")
-def test_on_this_machine_every_canonical_solution_passes_and_of_the_half_wrong_ones_every_right_one(
+def test_local_sandbox_passes_every_canonical_solution_and_the_correct_half_of_a_mixed_set(
     judging: Made,
 ) -> None:
-    """164 of 164, and exactly 82 of 164, by two workers at the same time."""
+    """164 of 164, and exactly 82 of 164, with two workers."""
     files = {
         "checkpoint-1/h": human_eval("solutions_stdio_half_wrong"),
         "checkpoint-2/h": human_eval("solutions_stdio_canonical"),
@@ -75,8 +75,8 @@ def test_on_this_machine_every_canonical_solution_passes_and_of_the_half_wrong_o
     assert {"checkpoint-1": (82, 164), "checkpoint-2": (164, 164)} == solved(pytester)
 
 
-def test_on_a_piston_server_the_right_ones_pass_and_the_others_do_not(judging: Made) -> None:
-    """Every seventh of them, for every run is a request; who is canonical is right."""
+def test_piston_server_passes_correct_solutions_only(judging: Made) -> None:
+    """Only every seventh, because every run is a request; canonical solutions are correct."""
     mixed, canonical = human_eval("solutions_stdio_half_wrong")[::7], human_eval("solutions_stdio_canonical")[::7]
     right = sum(one["code"] == other["code"] for one, other in zip(mixed, canonical, strict=True))
     pytester = judging({"checkpoint-1/h": mixed}, conftest="")
@@ -119,8 +119,8 @@ def pytest_configure(config):
 
 
 @pytest.mark.usefixtures("local")
-def test_a_worker_that_can_not_isolate_programs_as_strongly_as_the_controller_ends_the_run(judging: Made) -> None:
-    """It does not take a weaker level: the header would name a stronger one than was used."""
+def test_worker_that_cannot_isolate_programs_as_strongly_as_the_controller_ends_the_run(judging: Made) -> None:
+    """It does not use a weaker level, because the header would be wrong."""
     with closing(LocalSandbox()) as sandbox:
         level = sandbox.level
     pytester = judging({"checkpoint-1/s": [solution("a", "print(5)")]}, conftest=WEAK_WORKER.format(level=level))
@@ -146,8 +146,8 @@ print(found or 5)
 
 
 @pytest.mark.usefixtures("local")
-def test_tests_problems_and_solutions_are_hidden_even_in_folders_that_programs_see(judging: Made, public: Path) -> None:
-    """Generated tests, solutions of a glob, problems of the marker; what is beside them is there."""
+def test_tests_problems_and_solutions_are_hidden_even_in_readable_folders(judging: Made, public: Path) -> None:
+    """Generated tests, solutions of a glob, problems of the marker. Files next to them are visible."""
     problems = write_lines(public / "problems.jsonl", problem("a", tests=1))
     tests = public / "generated" / "test_cases_0001.parquet"
     tests.parent.mkdir()
@@ -168,8 +168,8 @@ def test_tests_problems_and_solutions_are_hidden_even_in_folders_that_programs_s
     assert {"one": (1, 1), "two": (1, 1)} == solved(pytester)
 
 
-def test_verdicts_of_a_server_that_was_found_to_be_wrong_are_not_reused(judging: Made) -> None:
-    """Those that it has given before, in any run; it is found out when a second run says something else."""
+def test_verdicts_of_a_faulty_server_are_not_reused(judging: Made) -> None:
+    """Those of any run; the fault is detected when a second run has a different result."""
     pytester = judging({"checkpoint-1/s": [solution("a", "print(5)")]}, conftest="")
     executed = []
     with PistonServer() as server:
@@ -204,8 +204,8 @@ def test_missing_piston_server_is_reported_before_anything_is_run(
 
 
 @pytest.mark.parametrize("xdist", [["-n", "1"], NO_XDIST], ids=" ".join)
-def test_a_plugin_may_bring_a_sandbox(judging: Made, xdist: list[str]) -> None:
-    """The controller looks at it first, and names it; what verdicts depend on is its own affair."""
+def test_plugin_can_provide_a_sandbox(judging: Made, xdist: list[str]) -> None:
+    """The controller inspects and names it first; it defines itself what its verdicts depend on."""
     pytester = judging(conftest=HOOK)
 
     result = pytester.runpytest(*xdist, "--crmeval-sandbox", "paper")
@@ -221,7 +221,7 @@ def test_unknown_sandbox_is_refused(judging: Made) -> None:
     result.stderr.fnmatch_lines(["*unknown sandbox 'cloud'; try --crmeval-sandbox local*"])
 
 
-def test_a_run_that_would_write_beside_the_data_is_refused(
+def test_run_that_would_write_next_to_the_data_is_refused(
     judging: Made, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """The value of an option that pytest does not know yet is taken for the project: nothing is written there."""

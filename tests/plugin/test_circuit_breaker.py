@@ -1,4 +1,4 @@
-"""A model that stops answering is paused, probed and given up."""
+"""A model that stops answering is paused, probed and abandoned."""
 
 from collections.abc import Callable
 from itertools import count
@@ -46,7 +46,7 @@ def short_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(breaker, "BACKOFF", (0.01, 0.01, 0.01))
 
 
-def test_a_provider_that_breaks_down_is_given_up_and_a_resumed_run_plays_the_rest(
+def test_provider_that_breaks_down_is_abandoned_and_a_resumed_run_plays_the_rest(
     project: Project, providers: Providers
 ) -> None:
     """Calls are made until the failure limit, plus those in flight and the probes; the rest is not run."""
@@ -73,8 +73,8 @@ def test_a_provider_that_breaks_down_is_given_up_and_a_resumed_run_plays_the_res
     assert 60 == report_of(pytester.path)["results"][0]["passed"]
 
 
-def test_a_provider_that_never_answers_is_given_up(project: Project, providers: Providers) -> None:
-    """Without xdist; each call has two seconds."""
+def test_provider_that_never_answers_is_abandoned(project: Project, providers: Providers) -> None:
+    """Without xdist; each call has a limit of two seconds."""
     providers(Failing(20, Hang()))
     pytester = project(many(60), ini=FEW)
 
@@ -86,7 +86,7 @@ def test_a_provider_that_never_answers_is_given_up(project: Project, providers: 
     )
 
 
-def test_a_short_outage_only_pauses_the_model(project: Project, providers: Providers) -> None:
+def test_short_outage_only_pauses_the_model(project: Project, providers: Providers) -> None:
     """The first answered probe releases all other calls."""
     brain = Failing(4, Status(500))
 
@@ -105,7 +105,7 @@ def test_a_short_outage_only_pauses_the_model(project: Project, providers: Provi
     assert 6 <= summary["errored"] < 6 + IN_FLIGHT
 
 
-def test_other_models_continue_when_one_is_given_up(project: Project, providers: Providers) -> None:
+def test_other_models_continue_when_one_is_abandoned(project: Project, providers: Providers) -> None:
     providers(lambda seen: Status(500) if seen.model == "m" else crm_brain(seen))
     pytester = project(many(20), ini=FEW)
 
@@ -117,7 +117,7 @@ def test_other_models_continue_when_one_is_given_up(project: Project, providers:
 
 
 class BadAndGood:
-    """A brain whose model m fails three times and then answers no more until model n has played all its cases."""
+    """A brain whose model m fails three times and then stops answering until model n has played all its cases."""
 
     def __init__(self, cases: int) -> None:
         self._lock = Lock()
@@ -127,7 +127,7 @@ class BadAndGood:
         self.in_time = True
 
     def __call__(self, seen: Seen) -> Answer:
-        """Let n wait until m is probed, and m until n is done."""
+        """Let n wait until m is probed, and m until n has finished."""
         if seen.model == "n":
             self._probed.wait(PATIENCE)
             with self._lock:
@@ -162,8 +162,8 @@ def test_cases_of_a_paused_model_leave_the_slots_to_other_agents(
     assert (17, 3) == (summaries[bad]["passed"], summaries[bad]["errored"])
 
 
-def test_a_learner_whose_model_breaks_down_is_given_up(project: Project, providers: Providers) -> None:
-    """It plays one case after the other, so failures come one at a time."""
+def test_learner_whose_model_breaks_down_is_abandoned(project: Project, providers: Providers) -> None:
+    """It plays one case at a time, so failures come one at a time."""
     server = providers(lambda seen: Status(500) if "Firm1" in str(seen.body) else answer_by_role(seen))
     pytester = project(stream(30), ini=FEW)
     student = "atlas?student=openai:m;retries=0&teacher=openai:m;retries=0"
@@ -175,7 +175,7 @@ def test_a_learner_whose_model_breaks_down_is_given_up(project: Project, provide
     assert len(server.seen) < 100
 
 
-def test_a_judge_that_breaks_down_stops_the_run(project: Project, providers: Providers) -> None:
+def test_judge_that_breaks_down_stops_the_run(project: Project, providers: Providers) -> None:
     providers(lambda seen: Status(500) if seen.model == "j" else chatty_brain(seen))
     pytester = project(many(30), ini=FEW)
 

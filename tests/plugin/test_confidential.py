@@ -1,4 +1,4 @@
-"""Of a confidential suite nothing is left in plain text: not on disk, not in the terminal."""
+"""Nothing of a confidential suite remains in plain text: not on disk, not in the terminal."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ M = ("--crmeval-agent", "openai:m?retries=0")
 JUDGE = ("--crmeval-judge", "openai:judge?samples=1&retries=0")
 ASKED, RIGHT, SAID, THOUGHT = "zebrafinch asked", "zebrafinch right", "zebrafinch said", "zebrafinch thought"
 TRACE = "zebrafinch"
-"""Is in everything that must not be seen."""
+"""Is part of everything that must not be visible."""
 TEST = """
 import logging
 import sys
@@ -114,7 +114,7 @@ def wordy(question, evidence):
 def secret(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, without_strangers: Callable[..., None]
 ) -> pytest.Pytester:
-    """Make a project of encrypted questions; no server can be had, and none is needed."""
+    """Make a project of encrypted questions, without a server."""
     without_strangers()
     monkeypatch.setenv("CRMEVAL_DSN", "host=127.0.0.1 port=1 connect_timeout=1")
     Path(pytester.path, "q.csv").write_text(browsecomp((f"{ASKED}?", RIGHT), (f"{ASKED} again?\nYes.", RIGHT)))
@@ -125,14 +125,14 @@ def secret(
 
 @pytest.fixture
 def bots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have agents that say what must not be seen, outside of the project that is searched."""
+    """Create agents that say what must not be visible, outside of the searched project."""
     (tmp_path / "secretbots.py").write_text(BOTS)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
 
 
 def leaks(pytester: pytest.Pytester, result: pytest.RunResult) -> Iterator[str]:
-    """Yield every place where something was seen; all files of the project are looked into."""
+    """Yield every place where something was found; all files of the project are searched."""
     for number, line in enumerate([*result.outlines, *result.errlines]):
         if TRACE in line:
             yield f"terminal:{number}: {line}"
@@ -142,7 +142,7 @@ def leaks(pytester: pytest.Pytester, result: pytest.RunResult) -> Iterator[str]:
 
 
 def brain(seen: Seen) -> Answer:
-    """Be wrong in the first question, in other words right in the second; and judge."""
+    """Answer the first question wrongly, the second correctly in other words; and judge."""
     if "<evidence>" in seen.last_user_text:
         found = {
             "extracted_answer": SAID,
@@ -153,8 +153,8 @@ def brain(seen: Seen) -> Answer:
     return Say(f"Explanation: {SAID}\nExact Answer: {SAID}\nConfidence: 70%")
 
 
-def test_the_search_finds_what_is_there(pytester: pytest.Pytester, providers: Providers) -> None:
-    """Of a suite that is not confidential everything can be read: otherwise the other tests would prove nothing."""
+def test_search_finds_text_of_other_suites(pytester: pytest.Pytester, providers: Providers) -> None:
+    """Text of a suite that is not confidential is found; otherwise the other tests would prove nothing."""
     providers(brain)
     Path(pytester.path, "q.csv").write_text(lines(record("one", question=ASKED, answer=RIGHT, grader="judge")))
     Path(pytester.path, "q.csv").rename(Path(pytester.path, "q.jsonl"))
@@ -169,8 +169,8 @@ def test_the_search_finds_what_is_there(pytester: pytest.Pytester, providers: Pr
 
 
 @WAYS
-def test_a_model_and_a_judge_leave_no_trace(secret: pytest.Pytester, providers: Providers, xdist: list[str]) -> None:
-    """Journal, report, transcripts, the judge's cache, JUnit's file and the terminal, of passed and of failed ones."""
+def test_model_and_judge_leave_no_trace(secret: pytest.Pytester, providers: Providers, xdist: list[str]) -> None:
+    """In journal, report, transcripts, the judge's cache, JUnit XML and the terminal, for passed and failed trials."""
     providers(brain)
 
     result = secret.runpytest(*M, *JUDGE, *xdist, "--junitxml", "junit.xml", "-rA", "-v")
@@ -182,8 +182,8 @@ def test_a_model_and_a_judge_leave_no_trace(secret: pytest.Pytester, providers: 
 
 
 @pytest.mark.usefixtures("bots")
-def test_an_agent_that_talks_leaves_no_trace(secret: pytest.Pytester, providers: Providers) -> None:
-    """What it prints or logs is withheld, also where locals are shown."""
+def test_agent_that_prints_leaves_no_trace(secret: pytest.Pytester, providers: Providers) -> None:
+    """What it prints or logs is withheld, even if locals are shown."""
     providers(brain)
 
     result = secret.runpytest("--crmeval-agent", "secretbots:Wrong", *JUDGE, "--junitxml", "junit.xml", "-rA", "-l")
@@ -194,7 +194,7 @@ def test_an_agent_that_talks_leaves_no_trace(secret: pytest.Pytester, providers:
 
 @pytest.mark.usefixtures("bots")
 def test_exception_of_an_agent_is_reported_without_its_message(secret: pytest.Pytester, providers: Providers) -> None:
-    """Its type, and where."""
+    """Only its type and location."""
     providers(brain)
 
     result = secret.runpytest("--crmeval-agent", "secretbots:Broken", *JUDGE, "--junitxml", "junit.xml", "-rA", "-l")
@@ -206,10 +206,10 @@ def test_exception_of_an_agent_is_reported_without_its_message(secret: pytest.Py
 
 @pytest.mark.usefixtures("bots")
 @pytest.mark.parametrize(("bot", "verdicts"), [("failing", {"errored"}), ("skipping", set())])
-def test_what_an_agent_ends_its_test_with_ahead_is_withheld(
+def test_exception_that_ends_a_prefetched_test_is_withheld(
     secret: pytest.Pytester, providers: Providers, bot: str, verdicts: set[str]
 ) -> None:
-    """Also with what is no error to pytest: nothing of it is in the journal."""
+    """Even one that pytest does not report as an error: the journal does not contain it."""
     providers(brain)
     ahead = ("--crmeval-agent", f"secretbots:{bot}", "--crmeval-inflight", "2", "-p", "no:xdist")
 
@@ -220,7 +220,7 @@ def test_what_an_agent_ends_its_test_with_ahead_is_withheld(
     assert [] == list(leaks(secret, result))
 
 
-def test_what_scorers_of_a_conftest_say_is_withheld(secret: pytest.Pytester) -> None:
+def test_reasons_of_custom_scorers_are_withheld(secret: pytest.Pytester) -> None:
     """Their scores are not."""
     secret.makeconftest(SCORERS)
 
@@ -231,7 +231,7 @@ def test_what_scorers_of_a_conftest_say_is_withheld(secret: pytest.Pytester) -> 
     assert [] == list(leaks(secret, result))
 
 
-def test_a_server_that_repeats_the_question_leaves_no_trace(secret: pytest.Pytester, providers: Providers) -> None:
+def test_server_that_repeats_the_question_leaves_no_trace(secret: pytest.Pytester, providers: Providers) -> None:
     providers(lambda seen: Status(400, f"I was asked {seen.last_user_text}"))
 
     result = secret.runpytest(*M, *JUDGE, "-rA")
@@ -240,7 +240,7 @@ def test_a_server_that_repeats_the_question_leaves_no_trace(secret: pytest.Pytes
     assert [] == list(leaks(secret, result))
 
 
-def test_a_test_that_quotes_its_question_is_withheld(secret: pytest.Pytester) -> None:
+def test_test_that_quotes_its_question_is_withheld(secret: pytest.Pytester) -> None:
     secret.makepyfile(test_q=TEST.replace("assert trial.passed", "assert not trial.passed, question.text; assert 1"))
 
     result = secret.runpytest("-rA")
@@ -249,7 +249,7 @@ def test_a_test_that_quotes_its_question_is_withheld(secret: pytest.Pytester) ->
     assert [] == list(leaks(secret, result))
 
 
-def test_a_test_that_quotes_a_part_is_withheld(secret: pytest.Pytester, tmp_path: Path) -> None:
+def test_test_that_quotes_a_part_of_its_question_is_withheld(secret: pytest.Pytester, tmp_path: Path) -> None:
     long = f"{TRACE} {'and so on ' * 100} {TRACE}"
     asked = record("one", question=long, grader="choice", choices=[f"{TRACE} a", f"{TRACE} b"], answer="A")
     (tmp_path / "q.jsonl").write_text(lines(asked))
@@ -270,8 +270,8 @@ def test_a_test_that_quotes_a_part_is_withheld(secret: pytest.Pytester, tmp_path
     assert [] == list(leaks(secret, result))
 
 
-def test_a_transcript_can_be_read_by_who_wants_to(secret: pytest.Pytester, providers: Providers) -> None:
-    """It is encrypted as the questions are, with its canary beside it."""
+def test_transcript_can_be_decrypted_on_purpose(secret: pytest.Pytester, providers: Providers) -> None:
+    """It is encrypted like the questions, with its canary next to it."""
     providers(brain)
     secret.runpytest(*M, *JUDGE, "--crmeval-run", "r")
 
@@ -283,7 +283,7 @@ def test_a_transcript_can_be_read_by_who_wants_to(secret: pytest.Pytester, provi
 
 
 @pytest.mark.parametrize("option", ["--crmeval-record", "--crmeval-replay"])
-def test_a_confidential_suite_is_not_recorded(secret: pytest.Pytester, providers: Providers, option: str) -> None:
+def test_confidential_suite_is_not_recorded(secret: pytest.Pytester, providers: Providers, option: str) -> None:
     server = providers(brain)
 
     result = secret.runpytest(*M, *JUDGE, option, ".")

@@ -1,4 +1,4 @@
-"""Three doors: fixtures, specs, hooks."""
+"""Three ways to extend the plugin: fixtures, specs, hooks."""
 
 from collections.abc import Callable
 
@@ -11,8 +11,8 @@ Project = Callable[..., pytest.Pytester]
 WAYS = pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 
 
-def test_a_conftest_brings_its_own_agent(project: Project) -> None:
-    """It is reported under its own name: not as the oracle that it replaces."""
+def test_conftest_can_provide_the_agent(project: Project) -> None:
+    """It is reported under its own name, not as the oracle that it replaces."""
     pytester = project([case("one")])
     pytester.makeconftest(
         """
@@ -30,8 +30,7 @@ def test_a_conftest_brings_its_own_agent(project: Project) -> None:
     assert "half" == report_of(pytester.path)["results"][0]["subject"]
 
 
-def test_an_agent_of_a_conftest_that_breaks_is_reported_under_its_own_name(project: Project) -> None:
-    """Its errors are not the oracle's."""
+def test_failing_agent_of_a_conftest_is_reported_under_its_own_name(project: Project) -> None:
     pytester = project([case("one")])
     pytester.makeconftest("import pytest, bots\n@pytest.fixture\ndef agent(): return bots.Broken()")
 
@@ -42,7 +41,7 @@ def test_an_agent_of_a_conftest_that_breaks_is_reported_under_its_own_name(proje
     ]
 
 
-def test_a_conftest_brings_its_own_scorers(project: Project) -> None:
+def test_conftest_can_provide_the_scorers(project: Project) -> None:
     """Their scores decide, and each is in the trial."""
     pytester = project([case("one")])
     pytester.makeconftest(
@@ -91,8 +90,8 @@ class Curt(Half):
         pytest.param(["clbench"], "passed", ["clbench"], id="clbench"),
     ],
 )
-def test_scorers_are_chosen_by_name(project: Project, chosen: list[str], verdict: str, names: list[str]) -> None:
-    """All that are chosen must pass, each once, and no other counts: this agent is right, but says nothing."""
+def test_scorers_are_selected_by_name(project: Project, chosen: list[str], verdict: str, names: list[str]) -> None:
+    """All selected scorers must pass, each once, and no other counts: this agent is correct, but says nothing."""
     pytester = project([case("one")])
     pytester.makepyfile(curt=CURT)
 
@@ -102,7 +101,7 @@ def test_scorers_are_chosen_by_name(project: Project, chosen: list[str], verdict
     assert (verdict, names) == (trial["verdict"], [score["name"] for score in trial["scores"]])
 
 
-def test_the_oracle_passes_the_published_score(project: Project) -> None:
+def test_oracle_passes_the_published_score(project: Project) -> None:
     record = turned(expected_response={"text": "Created Ada Ltd (c-0815) on 2025-11-11."})
     pytester = project([record])
 
@@ -110,8 +109,8 @@ def test_the_oracle_passes_the_published_score(project: Project) -> None:
     pytester.runpytest().assert_outcomes(passed=1)
 
 
-def test_a_fixture_goes_before_an_option(project: Project) -> None:
-    """What a conftest says is what the project measures."""
+def test_fixture_takes_precedence_over_an_option(project: Project) -> None:
+    """A conftest decides what the project measures."""
     pytester = project([case("one")])
     pytester.makeconftest(
         """
@@ -130,8 +129,8 @@ def test_a_fixture_goes_before_an_option(project: Project) -> None:
     assert ["mine"] == [score["name"] for score in trial["scores"]]
 
 
-def test_without_scorers_there_is_no_verdict(project: Project) -> None:
-    """Nothing was judged: that is no success."""
+def test_verdict_needs_a_scorer(project: Project) -> None:
+    """Without a score there is no success."""
     pytester = project([case("one")])
     pytester.makeconftest("import pytest\n@pytest.fixture(scope='session')\ndef scorers(): return []")
 
@@ -141,7 +140,7 @@ def test_without_scorers_there_is_no_verdict(project: Project) -> None:
 
 
 def test_hook_of_a_plugin_provides_agents(project: Project) -> None:
-    """``pytest_crmeval_agent`` answers for its own specs, before ours; the report uses the name of the agent."""
+    """``pytest_crmeval_agent`` takes precedence for its own specs; the report uses the agent's name."""
     pytester = project([case("one")])
     pytester.makeconftest(
         """

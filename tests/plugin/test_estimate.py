@@ -1,4 +1,4 @@
-"""What a run would take, before anything is spent."""
+"""Estimates of calls, tokens, cost and time before anything is spent."""
 
 from collections.abc import Callable
 
@@ -16,8 +16,8 @@ PRICED = ("--crmeval-agent", "openai:m?price=2/8")
 
 
 @WAYS
-def test_nothing_is_asked_and_nothing_is_played(project: Project, providers: Providers, xdist: list[str]) -> None:
-    """Calls, tokens, cost and time per subject, with what they are assumed from."""
+def test_estimate_calls_no_model_and_plays_nothing(project: Project, providers: Providers, xdist: list[str]) -> None:
+    """It shows calls, tokens, cost and time per subject, and the assumptions."""
     server = providers()
     pytester = project()
 
@@ -35,7 +35,7 @@ def test_nothing_is_asked_and_nothing_is_played(project: Project, providers: Pro
     )
 
 
-def test_what_was_played_before_is_known(project: Project, providers: Providers) -> None:
+def test_usage_of_earlier_trials_is_used(project: Project, providers: Providers) -> None:
     """A trial makes two calls of 100 and 20 tokens."""
     server = providers()
     pytester = project([case("one"), case("two")])
@@ -48,8 +48,8 @@ def test_what_was_played_before_is_known(project: Project, providers: Providers)
     result.stdout.fnmatch_lines(["crm *openai:m?price=2/8 *2 *4 *400 *80 *$0.00144 *"])
 
 
-def test_only_what_is_missing_of_a_run_is_estimated(project: Project, providers: Providers) -> None:
-    """A resumed run costs less."""
+def test_only_the_missing_part_of_a_run_is_estimated(project: Project, providers: Providers) -> None:
+    """Resuming a run costs less."""
     providers()
     pytester = project([case("one"), case("two")])
     pytester.runpytest(*PRICED, "--crmeval-run", "mine", "-k", "one")
@@ -59,7 +59,7 @@ def test_only_what_is_missing_of_a_run_is_estimated(project: Project, providers:
     result.stdout.fnmatch_lines(["crm *openai:m?price=2/8 *1 *2 *"])
 
 
-def test_the_judge_is_part_of_it(project: Project, providers: Providers) -> None:
+def test_estimate_includes_the_judge(project: Project, providers: Providers) -> None:
     providers()
 
     result = project().runpytest(*PRICED, "--crmeval-judge", "openai:j?price=1/1&samples=5", "--crmeval-estimate")
@@ -68,7 +68,7 @@ def test_the_judge_is_part_of_it(project: Project, providers: Providers) -> None
 
 
 @pytest.mark.parametrize("option", ["--crmeval-estimate", "--collect-only"])
-def test_a_dry_run_needs_no_key(project: Project, monkeypatch: pytest.MonkeyPatch, option: str) -> None:
+def test_estimate_needs_no_key(project: Project, monkeypatch: pytest.MonkeyPatch, option: str) -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
 
@@ -77,7 +77,7 @@ def test_a_dry_run_needs_no_key(project: Project, monkeypatch: pytest.MonkeyPatc
     assert pytest.ExitCode.OK == result.ret
 
 
-def test_a_replay_is_free(project: Project, providers: Providers) -> None:
+def test_replay_is_free(project: Project, providers: Providers) -> None:
     server = providers()
     pytester = project([case("one"), case("two")])
     (pytester.path / "tapes").mkdir()
@@ -90,8 +90,8 @@ def test_a_replay_is_free(project: Project, providers: Providers) -> None:
     )
 
 
-def test_no_run_is_faster_than_its_rates(project: Project, providers: Providers) -> None:
-    """Four calls at one a minute."""
+def test_estimated_time_respects_rate_limits(project: Project, providers: Providers) -> None:
+    """Four calls at one per minute."""
     providers()
     pytester = project([case("one"), case("two")])
     pytester.runpytest(*PRICED)
@@ -101,7 +101,7 @@ def test_no_run_is_faster_than_its_rates(project: Project, providers: Providers)
     result.stdout.fnmatch_lines(["crm *openai:m?price=2/8 *2 *4 *4 min", "time: 2 at once, limited by crmeval_rates;*"])
 
 
-def test_a_guess_counts_on_the_cache(project: Project, providers: Providers) -> None:
+def test_guess_includes_the_prompt_cache(project: Project, providers: Providers) -> None:
     providers()
 
     result = project([case("one")]).runpytest(*PRICED, "--crmeval-estimate")
@@ -112,7 +112,7 @@ def test_a_guess_counts_on_the_cache(project: Project, providers: Providers) -> 
 def test_usage_of_a_custom_server_is_not_used_for_the_provider_model(
     project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The environment sets the address: the same spec is another model there."""
+    """The environment sets the address, so the same spec is a different model there."""
     providers()
     pytester = project([case("one")])
     gpt = ("--crmeval-agent", "openai:gpt-4.1?price=1/1")

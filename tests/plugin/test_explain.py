@@ -1,4 +1,4 @@
-"""What a failed case shows: the dialogue, the calls, what came back, where it went wrong, the state diff."""
+"""The explanation of a failed case: dialogue, calls, results, what is wrong, and the difference in the CRM."""
 
 import re
 from collections.abc import Callable
@@ -61,7 +61,7 @@ def dialogue() -> dict[str, Any]:
 
 
 def failure(project: Project, *arguments: str) -> list[str]:
-    """Return the lines that are shown of a failed case."""
+    """Return the output about a failed case."""
     pytester = project([dialogue()])
     pytester.makepyfile(wrong=AGENT)
     result = pytester.runpytest(*WRONG, *arguments)
@@ -74,21 +74,21 @@ def failure(project: Project, *arguments: str) -> list[str]:
 
 
 def ours(lines: list[str]) -> str:
-    """Return the lines without colours and without what changes from run to run."""
+    """Return the lines without colours and without varying parts."""
     return re.sub(r"\d+\.\d\d s\)", "<some> s)", ESCAPE.sub("", "\n".join(lines)))
 
 
 @WAYS
-def test_a_failed_case_shows_dialogue_calls_results_and_faults(
+def test_failed_case_shows_dialogue_calls_results_and_faults(
     project: Project, snapshot: SnapshotAssertion, xdist: list[str]
 ) -> None:
-    """Who said what, which calls, what came back; each fault beside its turn; then the state, row by row."""
+    """Each fault is next to its turn; the difference in the CRM follows, row by row."""
     output = failure(project, "--color=no", *xdist)
 
     assert snapshot(name="a failure") == ours(output)
 
 
-def test_on_a_terminal_it_is_coloured(project: Project) -> None:
+def test_explanation_is_coloured_on_a_terminal(project: Project) -> None:
     output = "\n".join(failure(project, "--color=yes"))
 
     assert "owner expected \x1b[32m'Dana'\x1b[0m, actual \x1b[31m'Lena'\x1b[0m" in output
@@ -97,15 +97,14 @@ def test_on_a_terminal_it_is_coloured(project: Project) -> None:
     assert "\x1b[36mWho is Acme?\x1b[0m" in output
 
 
-def test_without_colours_it_is_plain(project: Project) -> None:
+def test_explanation_without_colours_is_plain(project: Project) -> None:
     output = "\n".join(failure(project, "--color=no"))
 
     assert "owner expected 'Dana', actual 'Lena'" in output
     assert "\x1b" not in output
 
 
-def test_colours_change_no_word(project: Project) -> None:
-    """They only lead the eye."""
+def test_colours_change_no_text(project: Project) -> None:
     plain, coloured = (ours(failure(project, f"--color={colour}")) for colour in ("no", "yes"))
 
     assert plain == coloured
@@ -123,15 +122,14 @@ def test_colours_stay_on_the_terminal(project: Project) -> None:
 
 
 def test_passed_cases_are_not_explained(project: Project) -> None:
-    """The oracle has nothing to explain."""
     result = project([dialogue()]).runpytest("-rA")
 
     result.assert_outcomes(passed=1)
     result.stdout.no_fnmatch_line("*turn 1*")
 
 
-def test_a_test_may_print_the_explanation_itself(project: Project) -> None:
-    """``trial.explain()`` is for everybody, also of a trial that passed."""
+def test_test_can_print_the_explanation_itself(project: Project) -> None:
+    """``trial.explain()`` also works for a passed trial."""
     test = """
     import pytest
 

@@ -45,7 +45,7 @@ def python_with_langgraph() -> Path:
 
 
 def assert_played(pytester: pytest.Pytester, server: Loopback) -> None:
-    """Assert that the adapter has made the call of the case with the model, and has passed."""
+    """Check that the adapter made the call of the case with the model, and passed."""
     (trial,) = report_of(pytester.path)["trials"]
     assert "assistant" == trial["subject"]
     assert [1.0] * 3 == [score["value"] for score in trial["scores"]]

@@ -20,8 +20,8 @@ def cases(passing: int, wrong: int) -> list[dict[str, object]]:
 
 
 @WAYS
-def test_a_gate_forgives_failed_trials(project: Project, xdist: list[str]) -> None:
-    """Exit status is 0 when the pass rate clears the gate, in spite of red tests."""
+def test_gate_forgives_failed_trials(project: Project, xdist: list[str]) -> None:
+    """The exit status is 0 if the pass rate meets the gate, despite failed tests."""
     result = project(cases(7, 2), ini=GATE).runpytest(*HALF, *xdist)
 
     result.assert_outcomes(passed=7, failed=2)
@@ -34,7 +34,7 @@ def test_a_gate_forgives_failed_trials(project: Project, xdist: list[str]) -> No
     )
 
 
-def test_a_breach_is_a_failure(project: Project) -> None:
+def test_breached_gate_fails_the_run(project: Project) -> None:
     """The summary says why."""
     result = project(cases(1, 1), ini=GATE).runpytest(*HALF)
 
@@ -44,8 +44,8 @@ def test_a_breach_is_a_failure(project: Project) -> None:
     )
 
 
-def test_a_gate_can_fail_a_green_run(project: Project) -> None:
-    """A test that asserts nothing does not help."""
+def test_gate_can_fail_a_run_whose_tests_pass(project: Project) -> None:
+    """A test without assertions does not help."""
     test = """
     import pytest
 
@@ -60,7 +60,7 @@ def test_a_gate_can_fail_a_green_run(project: Project) -> None:
     assert pytest.ExitCode.TESTS_FAILED == result.ret
 
 
-def test_an_errored_trial_is_not_forgiven(project: Project) -> None:
+def test_errored_trial_is_not_forgiven(project: Project) -> None:
     test = """
     import pytest
 
@@ -77,7 +77,7 @@ def test_an_errored_trial_is_not_forgiven(project: Project) -> None:
     result.stdout.fnmatch_lines(["gate crm.pass_rate >= 0.60: holds*"])
 
 
-def test_a_red_unit_test_is_not_forgiven(project: Project) -> None:
+def test_failed_unit_test_is_not_forgiven(project: Project) -> None:
     """It has no trial."""
     pytester = project(cases(3, 0), ini=GATE)
     pytester.makepyfile(test_other="def test_other(): assert False")
@@ -85,8 +85,7 @@ def test_a_red_unit_test_is_not_forgiven(project: Project) -> None:
     assert pytest.ExitCode.TESTS_FAILED == pytester.runpytest(*HALF, "-p", "no:xdist").ret
 
 
-def test_an_assertion_of_the_users_own_is_not_forgiven(project: Project) -> None:
-    """The trial passed, the test did not."""
+def test_failed_assertion_after_a_passed_trial_is_not_forgiven(project: Project) -> None:
     test = """
     import pytest
 
@@ -98,8 +97,8 @@ def test_an_assertion_of_the_users_own_is_not_forgiven(project: Project) -> None
     assert pytest.ExitCode.TESTS_FAILED == project(cases(3, 0), ini=GATE, test=test).runpytest().ret
 
 
-def test_a_broken_teardown_is_not_forgiven(project: Project) -> None:
-    """The trial failed and would be forgiven; the teardown is another matter."""
+def test_failed_teardown_is_not_forgiven(project: Project) -> None:
+    """The failed trial alone would be forgiven."""
     test = """
     import pytest
 
@@ -119,8 +118,8 @@ def test_a_broken_teardown_is_not_forgiven(project: Project) -> None:
     assert pytest.ExitCode.TESTS_FAILED == result.ret
 
 
-def test_a_file_that_can_not_be_collected_is_not_forgiven(project: Project) -> None:
-    """It may have held the cases that fail."""
+def test_file_that_cannot_be_collected_is_not_forgiven(project: Project) -> None:
+    """It might contain the cases that fail."""
     pytester = project(cases(3, 0), ini=GATE)
     pytester.makepyfile(test_other="import nowhere")
 
@@ -130,8 +129,8 @@ def test_a_file_that_can_not_be_collected_is_not_forgiven(project: Project) -> N
     assert pytest.ExitCode.TESTS_FAILED == result.ret
 
 
-def test_an_incomplete_run_can_not_pass(project: Project) -> None:
-    """Four of five passed, and yet: the missing one was planned."""
+def test_incomplete_run_cannot_pass(project: Project) -> None:
+    """Four of five passed, but the missing one was planned."""
     test = """
     import pytest
 
@@ -149,8 +148,8 @@ def test_an_incomplete_run_can_not_pass(project: Project) -> None:
     result.stdout.fnmatch_lines(["gate crm.pass_rate >= 0.60: BREACHED (1 of 5 cases were not run)"])
 
 
-def test_what_another_plugin_finds_is_not_forgiven(project: Project) -> None:
-    """A coverage that is too low, say, is counted like a failed test."""
+def test_failure_reported_by_another_plugin_is_not_forgiven(project: Project) -> None:
+    """Low coverage, for example, counts like a failed test."""
     pytester = project(cases(7, 2), ini=GATE)
     pytester.makeconftest(
         """
@@ -167,7 +166,7 @@ def test_what_another_plugin_finds_is_not_forgiven(project: Project) -> None:
     assert pytest.ExitCode.TESTS_FAILED == pytester.runpytest(*HALF).ret
 
 
-def test_an_exit_status_that_another_plugin_sets_stays(project: Project) -> None:
+def test_exit_status_set_by_another_plugin_is_kept(project: Project) -> None:
     pytester = project(cases(3, 0), ini=GATE)
     pytester.makeconftest("def pytest_sessionfinish(session): session.exitstatus = 1")
 
@@ -175,7 +174,7 @@ def test_an_exit_status_that_another_plugin_sets_stays(project: Project) -> None
 
 
 @pytest.mark.parametrize("agent", ["oracle", "bots:Half"])
-def test_an_exit_status_that_another_plugin_sets_stays_beside_a_forgiven_trial(project: Project, agent: str) -> None:
+def test_exit_status_set_by_another_plugin_is_kept_with_a_forgiven_trial(project: Project, agent: str) -> None:
     pytester = project(cases(7, 1), ini=GATE)
     pytester.makeconftest("def pytest_sessionfinish(session): session.exitstatus = 1")
 
@@ -183,8 +182,8 @@ def test_an_exit_status_that_another_plugin_sets_stays_beside_a_forgiven_trial(p
 
 
 @pytest.mark.parametrize("agent", ["oracle", "bots:Half"])
-def test_an_unused_snapshot_is_not_forgiven(project: Project, monkeypatch: pytest.MonkeyPatch, agent: str) -> None:
-    """Syrupy fails the run for it, gates or not."""
+def test_unused_snapshot_is_not_forgiven(project: Project, monkeypatch: pytest.MonkeyPatch, agent: str) -> None:
+    """Syrupy fails the run for it, with and without gates."""
     monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # syrupy leaves the judgement to the controller
     pytester = project(cases(7, 1), ini=GATE, plugin="syrupy")
     pytester.makepyfile(test_other="def test_other(snapshot): assert snapshot == 1; assert snapshot == 2")
@@ -195,8 +194,8 @@ def test_an_unused_snapshot_is_not_forgiven(project: Project, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("missing", ["skip", "-x"])
-def test_an_incomplete_suite_without_a_gate_can_not_pass_either(project: Project, missing: str) -> None:
-    """An incomplete run is incomplete, whichever suite the gates speak of."""
+def test_incomplete_suite_without_a_gate_cannot_pass(project: Project, missing: str) -> None:
+    """The run is incomplete, whichever suite the gates are about."""
     test = """
     import pytest
 
@@ -220,8 +219,8 @@ def test_an_incomplete_suite_without_a_gate_can_not_pass_either(project: Project
     result.stdout.fnmatch_lines(["gate crm.pass_rate >= 0.60: holds*", "the run is incomplete: no gate can pass"])
 
 
-def test_without_a_gate_a_test_that_asserts_nothing_is_green(project: Project) -> None:
-    """The status is pytest's own; the report still says what happened."""
+def test_without_a_gate_a_test_without_assertions_passes(project: Project) -> None:
+    """The exit status is pytest's own; the report still has the verdicts."""
     test = """
     import pytest
 
@@ -233,22 +232,21 @@ def test_without_a_gate_a_test_that_asserts_nothing_is_green(project: Project) -
     assert pytest.ExitCode.OK == project(cases(0, 3), test=test).runpytest(*HALF).ret
 
 
-def test_without_a_gate_the_status_is_pytests_own(project: Project) -> None:
-    """Red is red, green is green."""
+def test_without_a_gate_the_exit_status_is_pytests_own(project: Project) -> None:
     assert pytest.ExitCode.TESTS_FAILED == project(cases(7, 1)).runpytest(*HALF).ret
     assert pytest.ExitCode.OK == project(cases(7, 0)).runpytest(*HALF).ret
 
 
-def test_a_gate_on_a_suite_that_is_not_there_is_breached(project: Project) -> None:
-    """A misspelt suite does not pass in silence."""
+def test_gate_on_a_missing_suite_is_breached(project: Project) -> None:
+    """A misspelt suite must not pass silently."""
     result = project(cases(3, 0), ini="crmeval_gates = cmr.pass_rate >= 0.60").runpytest()
 
     assert pytest.ExitCode.TESTS_FAILED == result.ret
     result.stdout.fnmatch_lines(["gate cmr.pass_rate >= 0.60: BREACHED (the run has no suite 'cmr')"])
 
 
-def test_gates_are_not_judged_where_nothing_is_evaluated(project: Project) -> None:
-    """The unit tests of a project with gates just run."""
+def test_gates_are_not_evaluated_if_no_case_is(project: Project) -> None:
+    """Unit tests of a project with gates run as usual."""
     pytester = project(ini=GATE)
     pytester.makepyfile(test_other="def test_other(): pass")
 
@@ -259,8 +257,8 @@ def test_gates_are_not_judged_where_nothing_is_evaluated(project: Project) -> No
 
 
 @WAYS
-def test_a_gate_has_the_last_word_beside_syrupy(project: Project, xdist: list[str]) -> None:
-    """Syrupy ORs an old exit status back in; it is installed and active here."""
+def test_gate_decides_after_syrupy(project: Project, xdist: list[str]) -> None:
+    """Syrupy ORs the old exit status back in; it is installed and active here."""
     pytester = project(cases(7, 2), ini=GATE, plugin="syrupy")
     pytester.makepyfile(test_other="def test_other(snapshot): assert snapshot == 1")
     pytester.runpytest("--snapshot-update", "test_other.py")
@@ -268,6 +266,6 @@ def test_a_gate_has_the_last_word_beside_syrupy(project: Project, xdist: list[st
     assert pytest.ExitCode.OK == pytester.runpytest(*HALF, *xdist).ret
 
 
-def test_a_usage_error_stays_one(project: Project) -> None:
-    """A gate does not turn another exit status into a success."""
+def test_usage_error_keeps_its_exit_status(project: Project) -> None:
+    """A gate does not turn another exit status into success."""
     assert pytest.ExitCode.USAGE_ERROR == project(ini=GATE).runpytest("nowhere.py").ret

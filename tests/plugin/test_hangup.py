@@ -1,4 +1,4 @@
-"""A terminal that is closed while a run goes on in it."""
+"""A terminal that is closed during a run."""
 
 import os
 import pty
@@ -40,8 +40,8 @@ os.execv(sys.argv[1], sys.argv[1:])
 """A session that gets SIGHUP when its terminal is closed."""
 
 
-def test_a_run_that_loses_its_terminal_ends_gracefully(project: Project) -> None:
-    """As after Ctrl-C: the case in progress is finished, and output to the closed terminal is no error."""
+def test_run_that_loses_its_terminal_ends_gracefully(project: Project) -> None:
+    """As after Ctrl-C: the case in progress is finished. Output to the closed terminal is not an error."""
     pytester = project([case(f"case-{number}") for number in range(5)])
     pytester.makepyfile(stalling=STALLING)
     run = f"hangup-{os.getpid()}"

@@ -1,4 +1,4 @@
-"""Hooks on trials, reports and gates: the examples of the page on extending, run."""
+"""Hooks on trials, reports and gates: the examples of the page on extending are run."""
 
 import json
 import re
@@ -22,7 +22,7 @@ NO_XDIST = ("-p", "no:xdist")
 
 
 def example(name: str) -> str:
-    """Return an example of the page, by a word that is in no other."""
+    """Return the example of the page that contains a word."""
     page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
     (found,) = [block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if name in block]
     return str(found)
@@ -30,7 +30,7 @@ def example(name: str) -> str:
 
 @pytest.fixture
 def webhook() -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Return the address of a server on this machine, and what it was sent."""
+    """Return the address of a loopback server, and what it receives."""
     sent: list[dict[str, Any]] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -50,7 +50,7 @@ def webhook() -> Iterator[tuple[str, list[dict[str, Any]]]]:
     server.server_close()
 
 
-def test_a_cost_meter(project: Project, providers: Providers) -> None:
+def test_cost_meter_example(project: Project, providers: Providers) -> None:
     providers()
     pytester = project([case("one"), case("two")])
     pytester.makeconftest(example("class CostMeter"))
@@ -63,10 +63,10 @@ def test_a_cost_meter(project: Project, providers: Providers) -> None:
     assert f"{spent:.6f}" == shown.rpartition("$")[2]
 
 
-def test_a_webhook(
+def test_webhook_example(
     project: Project, webhook: tuple[str, list[dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The report comes with its gates judged."""
+    """The report contains the results of the gates."""
     url, sent = webhook
     monkeypatch.setenv("EVALS_WEBHOOK", url)
     pytester = project([case("one"), failing("two")], ini="crmeval_gates = crm.pass_rate >= 0.60")
@@ -78,10 +78,8 @@ def test_a_webhook(
 
 
 @pytest.mark.parametrize(("most", "status"), [("1", pytest.ExitCode.OK), ("0", pytest.ExitCode.TESTS_FAILED)])
-def test_a_gate_of_ones_own(
-    project: Project, monkeypatch: pytest.MonkeyPatch, most: str, status: pytest.ExitCode
-) -> None:
-    """It decides as ours do: what holds forgives failed trials, what does not makes the run red; the report has it."""
+def test_gate_example(project: Project, monkeypatch: pytest.MonkeyPatch, most: str, status: pytest.ExitCode) -> None:
+    """It works like a gate of the project: if it holds, failed trials are forgiven; if not, the run fails."""
     monkeypatch.setenv("MOST_FAILED_TOOLS", most)
     pytester = project([case("one"), failing("two")])
     pytester.makeconftest(example("MOST_FAILED_TOOLS"))
@@ -97,8 +95,8 @@ def test_a_gate_of_ones_own(
     assert report["run"]["parts"][0]["plugin_gates"]
 
 
-def test_a_gate_that_breaks_loses_no_report(project: Project) -> None:
-    """What was played is on disk, and the run is red."""
+def test_failing_gate_hook_loses_no_report(project: Project) -> None:
+    """The trials are on disk, and the run fails."""
     pytester = project([case("one")])
     pytester.makeconftest("def pytest_crmeval_gate(config, report): raise RuntimeError('no idea')")
 
@@ -108,7 +106,7 @@ def test_a_gate_that_breaks_loses_no_report(project: Project) -> None:
     assert 1 == report_of(pytester.path)["results"][0]["passed"]
 
 
-def test_a_gate_returns_rulings(project: Project) -> None:
+def test_gate_hook_must_return_rulings(project: Project) -> None:
     pytester = project([case("one")])
     pytester.makeconftest("def pytest_crmeval_gate(config, report): return True")
     result = pytester.runpytest(*NO_XDIST)

@@ -1,4 +1,4 @@
-"""What an unlucky, a careless and a hostile user do with models: nothing is lost, nothing leaks, nothing hangs."""
+"""Unlucky, careless and hostile uses of models: nothing is lost, nothing leaks, nothing hangs."""
 
 import json
 from collections.abc import Callable
@@ -31,7 +31,7 @@ def pytest_unconfigure(config):
 
 
 def breaks_off(seen: Seen) -> Answer:
-    """Answer the first call, and refuse what follows it."""
+    """Answer the first call, and refuse all others."""
     return Status(400, "no more") if seen.results else crm_brain(seen)
 
 
@@ -46,7 +46,7 @@ def texts(path: Path) -> dict[str, str]:
     return {str(file): file.read_text(encoding="utf-8") for file in path.rglob("*") if file.is_file()}
 
 
-def test_the_value_of_the_variable_that_a_spec_names_is_a_secret(
+def test_value_of_the_variable_that_a_spec_names_is_redacted(
     project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GATEWAY", "zebra-0123-not-like-a-key")
@@ -60,8 +60,8 @@ def test_the_value_of_the_variable_that_a_spec_names_is_a_secret(
     assert [] == [name for name, text in seen.items() if "zebra-0123" in text]
 
 
-def test_an_agent_that_cannot_be_made_does_not_tell_the_key(project: Project, providers: Providers) -> None:
-    """Its own message may have it."""
+def test_agent_that_cannot_be_created_does_not_show_the_key(project: Project, providers: Providers) -> None:
+    """Its own message might contain it."""
     providers()
     pytester = project()
     pytester.makepyfile(
@@ -75,8 +75,8 @@ def test_an_agent_that_cannot_be_made_does_not_tell_the_key(project: Project, pr
     assert CANARY not in result.stderr.str() + result.stdout.str()
 
 
-def test_an_env_file_with_what_no_environment_takes_is_refused(project: Project, providers: Providers) -> None:
-    """The message names the file, and no value."""
+def test_env_file_with_invalid_names_is_refused(project: Project, providers: Providers) -> None:
+    """The error names the file, and no value."""
     providers()
     pytester = project(ini="crmeval_env_file = .env")
     Path(pytester.path, ".env").write_bytes(b"SOME_NAME=be\0fore\n")
@@ -89,7 +89,7 @@ def test_an_env_file_with_what_no_environment_takes_is_refused(project: Project,
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:99999/v1", "nonsense", "ftp://127.0.0.1/v1"])
-def test_an_address_that_cannot_be_one_is_refused_before_anything_is_started(
+def test_invalid_address_is_refused_before_the_run_starts(
     project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
     providers()
@@ -104,7 +104,7 @@ def test_an_address_that_cannot_be_one_is_refused_before_anything_is_started(
     assert address in in_environment.stderr.str()
 
 
-def test_a_server_that_wants_to_be_left_alone_for_an_hour_does_not_hold_up_the_run(
+def test_server_that_asks_for_an_hour_of_patience_does_not_hold_up_the_run(
     project: Project, providers: Providers
 ) -> None:
     server = providers([Status(429, "come back later", headers={"retry-after": "3600"})])
@@ -117,8 +117,8 @@ def test_a_server_that_wants_to_be_left_alone_for_an_hour_does_not_hold_up_the_r
     assert "come back later" in trials(pytester.path)[0]["reason"]
 
 
-def test_what_has_no_price_has_not_cost_nothing(project: Project, providers: Providers) -> None:
-    """Unknown is not zero, for the run neither."""
+def test_unknown_cost_is_not_zero(project: Project, providers: Providers) -> None:
+    """Nor is it for the whole run."""
     providers()
 
     result = project([case("one")]).runpytest(*M)
@@ -127,8 +127,8 @@ def test_what_has_no_price_has_not_cost_nothing(project: Project, providers: Pro
     result.stdout.no_fnmatch_line("*spent by this run: $0.00*")
 
 
-def test_a_price_that_is_given_is_not_asked_for(project: Project, providers: Providers) -> None:
-    """It is the server that does not count tokens."""
+def test_summary_does_not_ask_for_a_price_that_is_given(project: Project, providers: Providers) -> None:
+    """The server does not count tokens."""
     providers([Say("No.", usage=Tokens(input=0, output=0))])
 
     result = project([case("one")]).runpytest("--crmeval-agent", "openai:m?price=1/1")
@@ -155,10 +155,8 @@ def test_invalid_judge_is_refused_and_quoted_as_given(project: Project, provider
 
 
 @pytest.mark.parametrize("spec", ["openai:", "OpenAI:gpt-4.1"])
-def test_half_a_spec_is_refused_with_what_a_whole_one_looks_like(
-    project: Project, providers: Providers, spec: str
-) -> None:
-    """It is not taken for a module of the user's."""
+def test_incomplete_spec_is_refused_with_the_complete_form(project: Project, providers: Providers, spec: str) -> None:
+    """It is not mistaken for a module of the user."""
     providers()
 
     result = project().runpytest("--crmeval-agent", spec)
@@ -167,8 +165,8 @@ def test_half_a_spec_is_refused_with_what_a_whole_one_looks_like(
     result.stderr.fnmatch_lines([f"*'{spec}' is not PROVIDER:MODEL; providers: openai, anthropic, *"])
 
 
-def test_undecodable_byte_in_a_spec_is_no_internal_error(project: Project, providers: Providers) -> None:
-    """Refused or played, but not by an internal error."""
+def test_undecodable_byte_in_a_spec_causes_no_internal_error(project: Project, providers: Providers) -> None:
+    """Refused or played, but not an internal error."""
     providers()
 
     result = project([case("one")]).runpytest("--crmeval-agent", "openai:a\udcffb")
@@ -176,7 +174,7 @@ def test_undecodable_byte_in_a_spec_is_no_internal_error(project: Project, provi
     assert pytest.ExitCode.INTERNAL_ERROR != result.ret
 
 
-def test_an_estimate_without_a_terminal_ends_well(project: Project, providers: Providers) -> None:
+def test_estimate_without_a_terminal_succeeds(project: Project, providers: Providers) -> None:
     server = providers()
 
     result = project().runpytest(*M, "--crmeval-estimate", "-p", "no:terminal")
@@ -185,8 +183,8 @@ def test_an_estimate_without_a_terminal_ends_well(project: Project, providers: P
     assert [] == server.seen
 
 
-def test_another_price_does_not_make_another_model(project: Project, providers: Providers) -> None:
-    """An estimate knows what was played, whatever it cost then."""
+def test_different_price_does_not_make_a_different_model(project: Project, providers: Providers) -> None:
+    """An estimate uses earlier trials, whatever their price was."""
     providers()
     pytester = project([case("one")])
     pytester.runpytest("--crmeval-agent", "openai:m?price=1/1")
@@ -196,8 +194,8 @@ def test_another_price_does_not_make_another_model(project: Project, providers: 
     result.stdout.fnmatch_lines(["*1 of 1 cases were played before*"])
 
 
-def test_a_trial_that_breaks_off_leaves_its_cassette_as_it_was(project: Project, providers: Providers) -> None:
-    """Half a recording is worth less than the whole one that was there."""
+def test_interrupted_trial_keeps_the_old_cassette(project: Project, providers: Providers) -> None:
+    """Half a recording is worth less than the complete old one."""
     providers()
     pytester = project([case("one")])
     pytester.runpytest(*M, "--crmeval-record", "tapes")
@@ -211,7 +209,7 @@ def test_a_trial_that_breaks_off_leaves_its_cassette_as_it_was(project: Project,
 
 
 def test_unwritable_cassette_is_reported_without_a_traceback(project: Project, providers: Providers) -> None:
-    """The way through our code explains nothing."""
+    """Frames of the plugin explain nothing."""
     providers()
     pytester = project([case("one")])
     Path(pytester.path, "tapes").mkdir()
@@ -225,8 +223,8 @@ def test_unwritable_cassette_is_reported_without_a_traceback(project: Project, p
     assert "books.py" not in shown
 
 
-def test_a_cassette_of_another_agent_is_named(project: Project, providers: Providers) -> None:
-    """Cassettes are kept by the names of agents."""
+def test_missing_cassette_names_the_recorded_agents(project: Project, providers: Providers) -> None:
+    """Cassettes are stored by the names of agents."""
     providers()
     pytester = project([case("one")], ini="crmeval_agents = oak = openai:m")
     pytester.runpytest(*M, "--crmeval-record", "tapes")
@@ -253,8 +251,8 @@ def test_torn_cassette_is_reported_with_its_line(project: Project, providers: Pr
     assert f"{tape}:3: not an exchange" in trial["reason"]
 
 
-def test_cases_of_any_name_have_cassettes_of_their_own(project: Project, providers: Providers) -> None:
-    """On file systems that know no upper case, and on those that know no colon."""
+def test_cases_with_any_name_have_their_own_cassettes(project: Project, providers: Providers) -> None:
+    """Even on file systems that ignore case or don't allow a colon."""
     server = providers()
     pytester = project([case(name) for name in ODD_IDS])
     pytester.runpytest(*M, "--crmeval-record", "tapes")
@@ -269,8 +267,8 @@ def test_cases_of_any_name_have_cassettes_of_their_own(project: Project, provide
     assert all(set(name).isdisjoint('<>:"/\\|?*') for name in names)
 
 
-def test_half_a_character_is_recorded_and_replayed(project: Project, providers: Providers) -> None:
-    """Models say what they like."""
+def test_lone_surrogate_is_recorded_and_replayed(project: Project, providers: Providers) -> None:
+    """Models may return any text."""
     providers([Say(HALF_A_PAIR)])
     pytester = project([case("one")])
     pytester.runpytest(*M, "--crmeval-record", "tapes")
@@ -290,7 +288,7 @@ def test_replay_does_not_affect_agents_without_a_model(project: Project) -> None
     pytester.runpytest("--crmeval-replay", "tapes").assert_outcomes(passed=3)
 
 
-def test_agents_that_differ_in_a_letter_only_are_two(project: Project, providers: Providers) -> None:
+def test_agents_whose_names_differ_only_in_case_are_two(project: Project, providers: Providers) -> None:
     providers()
     pytester = project([case("one")])
 
@@ -300,8 +298,8 @@ def test_agents_that_differ_in_a_letter_only_are_two(project: Project, providers
     assert 2 == len({folder.name.lower() for folder in Path(pytester.path, "tapes", "crm").iterdir()})
 
 
-def test_a_test_that_is_run_again_pays_twice(project: Project, providers: Providers) -> None:
-    """As plugins do that repeat what is red; the last trial counts, all the money does."""
+def test_repeated_test_is_paid_twice(project: Project, providers: Providers) -> None:
+    """By a plugin that repeats failed tests: the last trial counts, and so do all costs."""
     first = iter([Say("No.")])
     providers(lambda seen: next(first, None) or crm_brain(seen))
     pytester = project([case("one")])
@@ -319,8 +317,8 @@ def test_a_test_that_is_run_again_pays_twice(project: Project, providers: Provid
     assert report_of(pytester.path)["run"]["spent"] == pytest.approx(3 * 0.12)
 
 
-def test_a_replay_has_no_use_for_a_price(project: Project, providers: Providers) -> None:
-    """It costs nothing: a budget that stands in the configuration is kept."""
+def test_replay_needs_no_price(project: Project, providers: Providers) -> None:
+    """It costs nothing, so a budget in the settings is respected."""
     providers()
     pytester = project([case("one"), case("two")])
     pytester.runpytest(*M, "--crmeval-record", "tapes")
@@ -331,10 +329,10 @@ def test_a_replay_has_no_use_for_a_price(project: Project, providers: Providers)
     result.assert_outcomes(passed=2)
 
 
-def test_the_home_folder_may_have_cassettes(
+def test_home_folder_can_have_cassettes(
     project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No shell says what ~ is behind an equals sign."""
+    """Shells don't expand ~ after an equals sign."""
     providers()
     pytester = project([case("one")])
     monkeypatch.setenv("HOME", str(pytester.path / "home"))
@@ -346,8 +344,8 @@ def test_the_home_folder_may_have_cassettes(
     assert not Path(pytester.path, "~").exists()
 
 
-def test_a_rate_that_could_never_hold_is_refused(project: Project) -> None:
-    """All calls to a model count, whatever its parameters are."""
+def test_rate_limit_that_can_never_apply_is_refused(project: Project) -> None:
+    """All calls to a model count, whatever its parameters."""
     result = project(ini="crmeval_rates = openai:m?temperature=0 5rpm").runpytest(*M)
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
@@ -361,8 +359,7 @@ def test_unreadable_env_file_does_not_affect_the_oracle(project: Project) -> Non
     pytester.runpytest().assert_outcomes(passed=1)
 
 
-def test_junk_among_the_reports_does_not_hinder_an_estimate(project: Project, providers: Providers) -> None:
-    """It does without."""
+def test_unreadable_reports_do_not_prevent_an_estimate(project: Project, providers: Providers) -> None:
     providers()
     pytester = project([case("one")])
     reports = pytester.path / "reports"
@@ -385,7 +382,10 @@ def test_junk_among_the_reports_does_not_hinder_an_estimate(project: Project, pr
 def test_run_without_models_loads_no_sdk(
     pytester: pytest.Pytester, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They take seconds. The processes start from nothing here: the fork server has imported everything."""
+    """Importing them takes seconds.
+
+    The processes here are started normally, because the fork server has imported everything.
+    """
     monkeypatch.delenv(forkserver.HOME, raising=False)
     project([case("one")])
     pytester.makeconftest(SHOW_MODULES)

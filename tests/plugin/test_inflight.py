@@ -1,4 +1,4 @@
-"""Many conversations in flight per worker, and everything else is as without."""
+"""Many conversations in flight per worker, with the same results as without."""
 
 import json
 import re
@@ -20,9 +20,9 @@ Providers = Callable[..., Loopback]
 M = ("--crmeval-agent", "openai:m")
 WAYS = pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 TOGETHER = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
-"""For what two workers might do twice."""
+"""Operations that two workers might do twice."""
 SOON = 300.0
-"""On a machine that has much else to do, a worker may come so much later than the other."""
+"""On a busy machine, one worker may be much later than the other."""
 
 
 def named(name: str, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON)
@@ -35,12 +35,12 @@ def named(name: str, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON)
 
 
 def many(count: int) -> list[dict[str, Any]]:
-    """Return so many cases."""
+    """Return a number of cases."""
     return [named(f"c{number:02d}") for number in range(count)]
 
 
 def asked(server: Loopback) -> list[str]:
-    """Return the case of every call that the server has seen; a worker that was killed may have sent half of one."""
+    """Return the case of every call that the server received; a killed worker may have sent half of one."""
     whole = [seen for seen in server.seen if seen.body]
     return [found[1] for seen in whole if (found := re.search(r"Add (\w+) Ltd", seen.last_user_text))]
 
@@ -65,7 +65,7 @@ class Meeting:
 
 
 def test_eight_conversations_are_in_flight_by_default(project: Project, providers: Providers) -> None:
-    """All write the same unique e-mail: each has rows of its own."""
+    """All write the same unique e-mail address: each has its own rows."""
     providers(Meeting(8))
 
     result = project(many(8)).runpytest(*M, "-p", "no:xdist")
@@ -74,8 +74,8 @@ def test_eight_conversations_are_in_flight_by_default(project: Project, provider
     result.stdout.fnmatch_lines(["crmeval queue:  8 conversations in flight per worker"])
 
 
-def test_every_case_is_asked_once(project: Project, providers: Providers) -> None:
-    """Two calls each, and the counts are those of the cases."""
+def test_every_case_is_requested_once(project: Project, providers: Providers) -> None:
+    """Two calls each; usage is counted per case."""
     server = providers()
     pytester = project(many(30))
 
@@ -88,8 +88,8 @@ def test_every_case_is_asked_once(project: Project, providers: Providers) -> Non
 
 
 @pytest.mark.parametrize("dist", ["load", "worksteal", "loadgroup"])
-def test_every_way_of_dealing_items_has_them_in_flight(project: Project, providers: Providers, dist: str) -> None:
-    """So many per worker, whatever items xdist has dealt to it: some ways give all items of a file to one worker."""
+def test_every_dist_has_them_in_flight(project: Project, providers: Providers, dist: str) -> None:
+    """Whichever items xdist assigned to a worker: some modes give all items of a file to one worker."""
     server = providers(Meeting(8))
 
     result = project(many(16)).runpytest(*M, "-n", "2", "--dist", dist, "--crmeval-inflight", "4")
@@ -108,7 +108,7 @@ def test_dist_each_plays_nothing_ahead(project: Project, providers: Providers) -
     result.stdout.fnmatch_lines(["crmeval queue:  3 cases one at a time (every worker plays every case)"])
 
 
-def test_one_in_flight_begins_no_case_before_the_last_is_reported(project: Project, providers: Providers) -> None:
+def test_one_in_flight_starts_no_case_before_the_last_is_reported(project: Project, providers: Providers) -> None:
     server = providers()
 
     result = project(many(5)).runpytest(*M, "--crmeval-inflight", "1", "-p", "no:xdist")
@@ -118,8 +118,8 @@ def test_one_in_flight_begins_no_case_before_the_last_is_reported(project: Proje
     result.stdout.no_fnmatch_line("crmeval queue:*")
 
 
-def test_an_agent_without_a_model_plays_one_case_at_a_time(project: Project) -> None:
-    """There is nothing to wait for; who wants to can have it otherwise."""
+def test_agent_without_a_model_plays_one_case_at_a_time(project: Project) -> None:
+    """It waits for nothing; the option changes it."""
     pytester = project(many(6))
 
     plain = pytester.runpytest("--crmeval-agent", "oracle", "--crmeval-agent", "bots:Half")
@@ -131,8 +131,7 @@ def test_an_agent_without_a_model_plays_one_case_at_a_time(project: Project) -> 
 
 
 @pytest.mark.parametrize("given", ["0", "-1", "257"])
-def test_an_invalid_number_in_flight_is_refused(project: Project, given: str) -> None:
-    """Nothing is started."""
+def test_invalid_number_in_flight_is_refused(project: Project, given: str) -> None:
     result = project().runpytest("--crmeval-inflight", given)
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
@@ -140,7 +139,6 @@ def test_an_invalid_number_in_flight_is_refused(project: Project, given: str) ->
 
 
 def test_number_in_flight_is_a_setting_that_the_command_line_overrides(project: Project, providers: Providers) -> None:
-    """The command line goes before."""
     providers()
     pytester = project(many(2), ini="crmeval_inflight = 3\n")
 
@@ -187,8 +185,8 @@ def pytest_collection_modifyitems(items):
 """
 
 
-def test_cases_that_are_marked_as_skipped_are_not_played_ahead(project: Project, providers: Providers) -> None:
-    """Marks that decide whether a test runs are heeded."""
+def test_skipped_cases_are_not_played_ahead(project: Project, providers: Providers) -> None:
+    """Marks that decide whether a test runs are respected."""
     server = providers()
     pytester = project(many(5))
     pytester.makeconftest(MARKED)
@@ -210,7 +208,7 @@ OVERRIDES = {
 
 
 @pytest.mark.parametrize("fixture", OVERRIDES)
-def test_a_fixture_of_the_users_own_is_not_bypassed(project: Project, providers: Providers, fixture: str) -> None:
+def test_fixture_of_the_user_is_not_bypassed(project: Project, providers: Providers, fixture: str) -> None:
     server = providers()
     pytester = project(many(3))
     pytester.makeconftest(f"import pytest\n\n{OVERRIDES[fixture]}")
@@ -243,10 +241,10 @@ def test_a_fixture_of_the_users_own_is_not_bypassed(project: Project, providers:
         ),
     ],
 )
-def test_a_test_that_does_something_before_it_evaluates_plays_itself(
+def test_test_that_acts_before_it_evaluates_plays_its_own_case(
     project: Project, providers: Providers, test: str, why: str
 ) -> None:
-    """Nothing is played before its time."""
+    """Nothing is played earlier."""
     server = providers()
 
     result = project(many(2), test=test).runpytest(*M, "-p", "no:xdist")
@@ -266,8 +264,8 @@ def test_conversation(conversation, evaluate):
 """
 
 
-def test_a_test_that_evaluates_another_case_gets_a_warning(project: Project, providers: Providers) -> None:
-    """It gets what it asked for, and nothing more is played ahead for it."""
+def test_test_that_evaluates_another_case_gets_a_warning(project: Project, providers: Providers) -> None:
+    """It gets the requested result, and nothing more is played ahead for it."""
     server = providers()
 
     warned = ("-W", "default", "-p", "no:xdist", "--crmeval-inflight", "2")
@@ -286,11 +284,11 @@ def pytest_runtest_logfinish(nodeid):
     if "c39" in nodeid:
         Path("last.txt").touch()
 """
-"""A conftest that makes a file when the last of forty tests is over."""
+"""A conftest that creates a file when the last of forty tests has finished."""
 
 
-def test_nothing_more_is_begun_ahead_of_a_test_that_skips_itself(project: Project, providers: Providers) -> None:
-    """The two cases that were begun ahead of it are in vain; they are answered when all tests are over."""
+def test_nothing_more_is_played_ahead_of_a_test_that_skips_itself(project: Project, providers: Providers) -> None:
+    """The two cases that were started ahead are wasted; they are answered when all tests have finished."""
     pytester = project(many(40), test=SKIPPING)
     pytester.makeconftest(LAST)
 
@@ -323,7 +321,7 @@ def pytest_sessionfinish():
 """
 
 
-def test_a_learning_agent_is_never_played_ahead(project: Project) -> None:
+def test_learning_agent_is_never_played_ahead(project: Project) -> None:
     pytester = project(many(6))
     pytester.makeconftest(LEARNER)
 
@@ -335,11 +333,11 @@ def test_a_learning_agent_is_never_played_ahead(project: Project) -> None:
 
 
 @WAYS
-def test_a_run_that_ends_at_its_first_failure_loses_nothing(
+def test_run_that_ends_at_its_first_failure_loses_nothing(
     project: Project, providers: Providers, xdist: list[str]
 ) -> None:
-    """What was in flight is on record, and a resumed run asks only for the rest."""
-    seconds = [0.5]  # the first run has to be stopped before all are played
+    """Cases in flight are recorded, and a resumed run plays only the rest."""
+    seconds = [0.5]  # the first run must stop before all are played
     server = providers(lambda seen: Say("No.") if "c00" in seen.last_user_text else Slow(seconds[-1], crm_brain(seen)))
     pytester = project(many(40))
     run = (*M, "--crmeval-run", f"first-failure{len(xdist[0])}", "--crmeval-inflight", "3")
@@ -371,8 +369,8 @@ def test_budget_is_kept_and_started_trials_are_finished(project: Project, provid
     assert report["run"]["spent"] == pytest.approx(0.48)
 
 
-def test_an_agent_that_cannot_be_asked_has_one_message(project: Project, providers: Providers) -> None:
-    """Many were in flight; who has heard nothing yet was not run."""
+def test_agent_that_cannot_be_called_has_one_message(project: Project, providers: Providers) -> None:
+    """Many cases are in flight; those without an answer were not run."""
     server = providers([Status(401, "who are you?")])
     pytester = project(many(40))
 
@@ -409,8 +407,8 @@ def test_log_messages_are_shown_with_their_own_item(project: Project) -> None:
         assert {name} == set(log)
 
 
-def test_durations_are_the_conversations_own(project: Project, providers: Providers) -> None:
-    """Not the time that its item has waited for it."""
+def test_durations_are_those_of_the_conversations(project: Project, providers: Providers) -> None:
+    """Not the time that the item waited for it."""
     providers(lambda seen: Slow(2.0, crm_brain(seen)) if "c05" in seen.last_user_text else crm_brain(seen))
 
     result = project(many(6)).runpytest(*M, "-p", "no:xdist", "--durations", "1")
@@ -420,8 +418,8 @@ def test_durations_are_the_conversations_own(project: Project, providers: Provid
     assert float(line.split("s")[0]) >= 4.0
 
 
-def test_a_conversation_that_takes_longer_than_its_test_may_fails_it(project: Project, providers: Providers) -> None:
-    """By its own time, though its item hardly waits for it; what it is worth is on record."""
+def test_conversation_that_exceeds_the_time_limit_of_its_test_fails_it(project: Project, providers: Providers) -> None:
+    """Its own time counts, although its item hardly waits; the trial is recorded."""
     seconds = {"c00": 0.01, "c01": 1.5, "c02": 6.5}
     providers(lambda seen: Slow(seconds[seen.last_user_text[4:7]], crm_brain(seen)))
 
@@ -444,7 +442,6 @@ def test_other(number):
 
 
 def test_other_tests_between_cases_run_as_usual(project: Project, providers: Providers) -> None:
-    """They run as ever."""
     providers()
 
     result = project(many(4), test=MIXED).runpytest(*M, "-n", "1")
@@ -452,7 +449,7 @@ def test_other_tests_between_cases_run_as_usual(project: Project, providers: Pro
     result.assert_outcomes(passed=8)
 
 
-def test_an_agent_that_raises_is_explained_in_its_item(project: Project) -> None:
+def test_exception_of_an_agent_is_reported_in_its_item(project: Project) -> None:
     pytester = project(many(3))
 
     result = pytester.runpytest("--crmeval-agent", "bots:Broken", "--crmeval-inflight", "2", "-p", "no:xdist")
@@ -481,8 +478,8 @@ class TestB(Base):
 """
 
 
-def test_the_same_test_in_another_class_has_other_fixtures(project: Project, providers: Providers) -> None:
-    """Only one of them has an agent of its own."""
+def test_same_test_in_another_class_has_other_fixtures(project: Project, providers: Providers) -> None:
+    """Only one of them has its own agent."""
     server = providers()
     pytester = project(many(2), test=INHERITED)
 
@@ -500,7 +497,7 @@ def test_the_same_test_in_another_class_has_other_fixtures(project: Project, pro
         ("def pytest_runtest_setup(item):\n    pass", "pytest_runtest_setup of conftest.py"),
     ],
 )
-def test_what_a_conftest_brings_along_is_the_users_own(
+def test_imports_and_hooks_of_a_conftest_belong_to_the_user(
     project: Project, providers: Providers, conftest: str, why: str
 ) -> None:
     """A fixture that it imports, and a hook that may skip a test before it runs."""
@@ -514,10 +511,8 @@ def test_what_a_conftest_brings_along_is_the_users_own(
     result.stdout.fnmatch_lines([f"crmeval queue:  2 cases one at a time ({why})"])
 
 
-def test_nothing_is_played_ahead_where_pytest_hides_the_fixtures_of_a_test(
-    project: Project, providers: Providers
-) -> None:
-    """It is private to pytest."""
+def test_nothing_is_played_ahead_if_pytest_hides_the_fixtures_of_a_test(project: Project, providers: Providers) -> None:
+    """The attribute is private."""
     providers()
     pytester = project(many(2))
     pytester.makeconftest(

@@ -30,16 +30,16 @@ from xdist.workermanage import NodeManager
 in_flight.GRACE = NodeManager.EXIT_TIMEOUT = 3600.0
 execnet.gateway_base.WorkerGateway._terminate_execution = lambda self: None
 """
-"""A conftest that makes us, xdist and execnet wait an hour for a busy worker."""
+"""A conftest that makes the plugin, xdist and execnet wait an hour for a busy worker."""
 
 
 def named(folder: Path) -> tuple[str, ...]:
-    """Return options that name the run after its folder: other tests use the same server at the same time."""
+    """Return options that name the run after its folder, because other tests use the same server at the same time."""
     return ("--crmeval-run", f"r-{sha256(str(folder).encode()).hexdigest()[:12]}")
 
 
 def to_the_group(run: Run, number: signal.Signals) -> None:
-    """Signal all processes of the run, as a terminal does for Ctrl-C."""
+    """Send the signal to all processes of the run, as a terminal does for Ctrl-C."""
     os.killpg(run.process.pid, number)
 
 
@@ -49,26 +49,26 @@ def to_the_controller(run: Run, number: signal.Signals) -> None:
 
 
 class Holding:
-    """A brain that answers the first cases at once, and the others when it is let go."""
+    """A brain that answers the first cases at once, and the others when it is released."""
 
     def __init__(self, first: int, brain: Callable[[Seen], Answer] = crm_brain) -> None:
         self._first, self._brain = first, brain
         self._gone = Event()
 
     def __call__(self, seen: Seen) -> Answer:
-        """Wait, unless it is one of the first."""
+        """Wait, except for the first cases."""
         found = re.search(r"Add c(\d+) Ltd", seen.last_user_text)
         if found and int(found[1]) >= self._first:
             self._gone.wait(SECONDS)
         return self._brain(seen)
 
     def let_go(self) -> None:
-        """Answer everybody, from now on at once."""
+        """Answer all requests from now on at once."""
         self._gone.set()
 
 
 def journalled(folder: Path) -> int:
-    """Count the trials on record."""
+    """Count the recorded trials."""
     journal = folder / "reports" / named(folder)[1] / "trials.jsonl"
     return journal.read_text(encoding="utf-8").count('{"trial"') if journal.exists() else 0
 
@@ -80,10 +80,10 @@ def journalled(folder: Path) -> int:
         pytest.param(["-p", "no:xdist"], to_the_group, signal.SIGHUP, id="SIGHUP without xdist"),
     ],
 )
-def test_what_is_in_flight_is_finished_and_kept(
+def test_cases_in_flight_are_finished_and_kept(
     project: Project, providers: Providers, xdist: list[str], send: Signalled, number: signal.Signals
 ) -> None:
-    """A resumed run asks only for what was never begun: each case is asked for twice in all, a call and a reply."""
+    """A resumed run plays only cases that never started: each case makes two calls in total."""
     brain = Holding(8)
     server = providers(brain)
     folder = project(many(30)).path
@@ -144,7 +144,7 @@ def test_ctrl_c_with_one_case_in_flight_finishes_it_and_counts_its_calls(
 def test_ctrl_c_without_workers_is_not_lost_when_the_case_in_progress_fails(
     project: Project, providers: Providers
 ) -> None:
-    """The run ends after it, though its test raises."""
+    """The run ends after it, although its test raises."""
     brain = Holding(1, lambda _: Say("No."))
     server = providers(brain)
     folder = project(many(6)).path
@@ -169,10 +169,10 @@ def test_ctrl_c_without_workers_is_not_lost_when_the_case_in_progress_fails(
         pytest.param("1 -p no:xdist", to_the_group, signal.SIGINT, id="Ctrl-C without xdist, one in flight"),
     ],
 )
-def test_a_second_interrupt_ends_the_run_at_once(
+def test_second_interrupt_ends_the_run_at_once(
     project: Project, providers: Providers, options: str, send: Signalled, number: signal.Signals
 ) -> None:
-    """Nothing waits for a server that never answers, here for an hour."""
+    """Nothing waits for a server that never answers."""
     server = providers([Hang()])
     pytester = project(many(6))
     pytester.makeconftest(PATIENT)
@@ -188,10 +188,10 @@ def test_a_second_interrupt_ends_the_run_at_once(
 
 
 @pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=["worker", "one process"])
-def test_calls_that_a_second_interrupt_gives_up_are_counted_as_spent(
+def test_calls_abandoned_by_a_second_interrupt_are_counted_as_spent(
     project: Project, providers: Providers, xdist: list[str]
 ) -> None:
-    """The provider may bill them: summary and report have their expected cost, as an estimate."""
+    """The provider may bill them: summary and report include their expected cost, as an estimate."""
     server = providers(lambda seen: Hang() if re.search("Add c0[2-9]", seen.last_user_text) else crm_brain(seen))
     pytester = project(many(6))
     pytester.makeconftest(PATIENT)
@@ -210,8 +210,8 @@ def test_calls_that_a_second_interrupt_gives_up_are_counted_as_spent(
     assert "$0.48 of the cost is an estimate" in run.output()
 
 
-def test_a_worker_that_is_killed_takes_only_what_it_was_playing(project: Project, providers: Providers) -> None:
-    """What it had finished is on record, and not asked for again; the rest is played again."""
+def test_killed_worker_loses_only_what_it_was_playing(project: Project, providers: Providers) -> None:
+    """Its finished cases are recorded and not repeated; the rest is played again."""
     brain = Holding(20)
     server = providers(brain)
     folder = project(many(40)).path

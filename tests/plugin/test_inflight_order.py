@@ -1,4 +1,4 @@
-"""Which conversations are begun first: those that take longest."""
+"""Which conversations start first: those that take longest."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -21,12 +21,12 @@ Providers = Callable[..., Loopback]
 
 
 def case(name: str) -> PlannedCase:
-    """Return a case that a model is to play."""
+    """Return a case for a model."""
     return replace(planned(name), spec="openai:m")
 
 
 def weights(reports: Path, turns: Mapping[str, int]) -> Mapping[str, float]:
-    """Return how long cases of so many turns may take."""
+    """Return how long a case with this number of turns may take."""
     cases = [case(name) for name in turns]
     foresight = PrefetchPlan(weights={case(name).key: float(count) for name, count in turns.items()}, alone={})
     plan = RunPlan()
@@ -36,7 +36,7 @@ def weights(reports: Path, turns: Mapping[str, int]) -> Mapping[str, float]:
 
 
 def remember(reports: Path, **seconds: float) -> None:
-    """Leave a journal of an earlier run."""
+    """Write the journal of an earlier run."""
     journal = JournalWriter.open(reports / "earlier" / "trials.jsonl")
     for name, took in seconds.items():
         bill = Bill(usage=Usage(input=1, output=1, calls=1))
@@ -44,12 +44,12 @@ def remember(reports: Path, **seconds: float) -> None:
     journal.close()
 
 
-def test_without_an_earlier_run_turns_count(tmp_path: Path) -> None:
+def test_without_an_earlier_run_the_number_of_turns_decides(tmp_path: Path) -> None:
     assert {"short": 1.0, "long": 6.0} == weights(tmp_path, {"short": 1, "long": 6})
 
 
 def test_durations_of_an_earlier_run_order_the_cases(tmp_path: Path) -> None:
-    """A case that it did not play takes as long as its turns at the same pace."""
+    """For a case that it did not play, the time is estimated from its turns."""
     remember(tmp_path, short=40.0, long=10.0)
 
     assert {"short": 40.0, "long": 10.0, "new": 50.0} == weights(tmp_path, {"short": 1, "long": 6, "new": 2})
@@ -73,7 +73,7 @@ def test_durations_of_an_earlier_run_order_the_cases(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_the_header_says_what_is_in_flight(foresight: PrefetchPlan, each: int, shown: str) -> None:
+def test_header_shows_what_is_in_flight(foresight: PrefetchPlan, each: int, shown: str) -> None:
     plan = RunPlan()
     plan.take([], foresight, {})
 
@@ -81,8 +81,8 @@ def test_the_header_says_what_is_in_flight(foresight: PrefetchPlan, each: int, s
 
 
 @pytest.mark.usefixtures("given_server")
-def test_the_longest_conversations_are_begun_first(project: Project, providers: Providers) -> None:
-    """By their turns; the first item, which is short, is waited for, and not forgotten."""
+def test_longest_conversations_start_first(project: Project, providers: Providers) -> None:
+    """By their turns; the first item, which is short, waits, and is not forgotten."""
     server = providers()
     cases = [named(f"c{number}") for number in range(4)]
     cases[3]["turns"] = [

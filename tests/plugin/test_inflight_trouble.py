@@ -1,4 +1,4 @@
-"""Conversations in flight, and something goes wrong: nothing hangs, nothing is lost, and the user is informed."""
+"""Errors with conversations in flight: nothing hangs, nothing is lost, and the user is informed."""
 
 import json
 import secrets
@@ -32,8 +32,8 @@ class Deadly(Half):
 """
 
 
-def test_a_case_that_kills_its_worker_is_found_and_the_others_pass(project: Project) -> None:
-    """Those that were in flight with it are played again, each in its own item."""
+def test_case_that_kills_its_worker_is_found_and_the_others_pass(project: Project) -> None:
+    """Cases that were in flight with it are played again, each in its own item."""
     pytester = project(many(12))
     pytester.makepyfile(deadly=DEADLY)
 
@@ -59,7 +59,7 @@ class Hanging(Half):
 """
 
 
-def test_an_agent_that_hangs_does_not_hold_up_the_run(project: Project) -> None:
+def test_agent_that_hangs_does_not_hold_up_the_run(project: Project) -> None:
     pytester = project(many(4), plugin="timeout")
     pytester.makepyfile(hanging=HANGING)
     many_at_once = ("--crmeval-agent", "hanging:Hanging", "--crmeval-inflight", "3", "--timeout", "3")
@@ -110,8 +110,8 @@ def test_conversation(conversation, evaluate):
 """
 
 
-def test_pytest_exit_in_a_worker_ends_the_run_for_all(project: Project, providers: Providers) -> None:
-    """What is in flight is finished, and nothing more is begun; until the exit only two cases are answered."""
+def test_pytest_exit_in_a_worker_ends_the_whole_run(project: Project, providers: Providers) -> None:
+    """Cases in flight are finished, and no new one starts; only two cases are answered before the exit."""
     pytester = project(many(60), test=LEAVING)
 
     def answer(seen: Seen) -> Answer:
@@ -140,10 +140,10 @@ def test_workers_that_are_not_replaced_end_the_run(project: Project) -> None:
     result.stdout.fnmatch_lines(["the run was stopped: a worker crashed and was not replaced; * not run"])
 
 
-def test_a_server_with_few_connections_has_fewer_in_flight(
+def test_server_with_few_connections_limits_cases_in_flight(
     project: Project, providers: Providers, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And says so. Answers take a while, so that all slots want a connection before the cases are over."""
+    """The summary says so. Answers are delayed, so that all slots need a connection at the same time."""
     providers(lambda seen: Slow(0.3, crm_brain(seen)))
     role = f"few_{secrets.token_hex(4)}"
     with psycopg.connect(server, autocommit=True) as connection:
@@ -187,7 +187,7 @@ class Twice(Dying):
     ],
 )
 def test_case_whose_worker_dies_is_played_once_more(project: Project, dist: str, inflight: str, agent: str) -> None:
-    """After the second death it is errored; the others are played as ever, ahead or in their items."""
+    """After the second crash it is errored; the others are played as usual, ahead or in their items."""
     pytester = project(many(5))
     pytester.makepyfile(dying=DYING)
     how = ["--tx", "popen", "--max-worker-restart", "9"] if dist == "each" else ["-n", "1"]

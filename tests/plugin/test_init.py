@@ -16,7 +16,7 @@ TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorial.md"
 
 
 def _shown_in_tutorial() -> list[str]:
-    """Return the output that the tutorial shows, block by block, as patterns of lines; ``...`` is anything."""
+    """Return the output in the tutorial, block by block, as patterns of lines; ``...`` matches anything."""
     blocks = re.findall(r"```text\n(.*?)```", TUTORIAL.read_text(encoding="utf-8"), re.DOTALL)
     return [re.escape(block).replace(re.escape("..."), ".*") for block in blocks]
 

@@ -28,13 +28,13 @@ def unfilled(case_id: str) -> dict[str, Any]:
 
 
 def unseedable(case_id: str) -> dict[str, Any]:
-    """Return a case that starts with a row which the CRM can't hold."""
+    """Return a case whose starting row the CRM rejects."""
     row = {"name": "Bo", "status": "Active", "colour": "red"}
     return case(case_id, initial_entities={"seed_data": {"Client": {"7c9e6679-7425-40de-944b-e07fc1f90ae7": row}}})
 
 
 def contradictory(case_id: str) -> dict[str, Any]:
-    """Return a case whose own call the CRM refuses, and the case expects it to succeed."""
+    """Return a case whose reference call the CRM refuses, although the case expects it to succeed."""
     record = case(case_id)
     record["turns"][0]["expected_args"]["status"] = "Sleeping"
     record["turns"][0]["user_utterance"] = "Add Ada Ltd, ada@ada.example, Sleeping."
@@ -48,14 +48,14 @@ def counts(pytester: pytest.Pytester) -> tuple[int, ...]:
 
 
 def verdicts(pytester: pytest.Pytester) -> list[str]:
-    """Return the verdicts that have been written, in order."""
+    """Return the recorded verdicts, in order."""
     lines = (pytester.path / f"reports/{MINE}/trials.jsonl").read_text().splitlines()
     return [record["trial"]["verdict"] for line in lines if "trial" in (record := json.loads(line))]
 
 
 @WAYS
-def test_an_invalid_case_is_reported_apart(project: Project, xdist: list[str]) -> None:
-    """Skipped in pytest's own words; no failure, no score, and not in the pass rate; the run is complete."""
+def test_invalid_case_is_reported_separately(project: Project, xdist: list[str]) -> None:
+    """It is skipped in pytest's output, is neither a failure nor in the pass rate, and the run is complete."""
     pytester = project([case("one"), unfilled("two"), failing("three")])
 
     pytester.runpytest(*HALF, *xdist).assert_outcomes(passed=1, failed=1, skipped=1)
@@ -81,7 +81,7 @@ def test_an_invalid_case_is_reported_apart(project: Project, xdist: list[str]) -
 def test_invalid_case_is_reported_with_file_and_line(
     project: Project, broken: Callable[[str], dict[str, Any]], said: str
 ) -> None:
-    """In pytest's summary and in the report: it is a mistake in a file, not in our code and not an agent's."""
+    """In pytest's summary and in the report: the mistake is in a file, not in the code or the agent."""
     pytester = project([case("one"), broken("two")])
 
     result = pytester.runpytest("-rs", "-p", "no:xdist")
@@ -95,8 +95,8 @@ def test_invalid_case_is_reported_with_file_and_line(
     assert "Traceback" not in result.stdout.str()
 
 
-def test_the_summary_names_invalid_cases(project: Project) -> None:
-    """In a column, with the command that explains them; a case is counted once, however many agents there are."""
+def test_summary_names_invalid_cases(project: Project) -> None:
+    """In a column, with the command that explains them; a case counts once, whatever the number of agents."""
     pytester = project([case("one"), unfilled("two")])
 
     result = pytester.runpytest("--crmeval-agent=oracle", *HALF)
@@ -112,28 +112,28 @@ def test_the_summary_names_invalid_cases(project: Project) -> None:
     )
 
 
-def test_where_all_cases_are_sound_nothing_is_said(project: Project) -> None:
+def test_summary_does_not_mention_invalid_cases_if_there_are_none(project: Project) -> None:
     result = project().runpytest()
 
     result.stdout.no_fnmatch_line("*invalid*")
 
 
 @pytest.mark.parametrize("ini", ["", GATE], ids=["without a gate", "with a gate"])
-def test_an_invalid_case_does_not_turn_a_run_red(project: Project, ini: str) -> None:
+def test_invalid_case_does_not_fail_a_run(project: Project, ini: str) -> None:
     pytester = project([case("one"), unfilled("two")], ini=ini)
 
     assert pytest.ExitCode.OK == pytester.runpytest().ret
 
 
-def test_a_gate_may_forbid_invalid_cases(project: Project) -> None:
+def test_gate_can_forbid_invalid_cases(project: Project) -> None:
     result = project([case("one"), unfilled("two")], ini="crmeval_gates = crm.invalid == 0").runpytest()
 
     assert pytest.ExitCode.TESTS_FAILED == result.ret
     result.stdout.fnmatch_lines(["gate crm.invalid == 0: BREACHED (invalid is 1;*"])
 
 
-def test_a_suite_of_invalid_cases_has_no_pass_rate(project: Project) -> None:
-    """A gate on it can't hold: nothing was measured."""
+def test_suite_of_invalid_cases_has_no_pass_rate(project: Project) -> None:
+    """A gate on it can't hold, because nothing was measured."""
     result = project([unfilled("one"), unfilled("two")], ini=GATE).runpytest()
 
     assert pytest.ExitCode.TESTS_FAILED == result.ret
@@ -141,7 +141,7 @@ def test_a_suite_of_invalid_cases_has_no_pass_rate(project: Project) -> None:
 
 
 @pytest.mark.parametrize("broken", [unfilled, contradictory])
-def test_an_invalid_case_can_be_played_all_the_same(project: Project, broken: Callable[[str], dict[str, Any]]) -> None:
+def test_invalid_case_can_be_played_on_request(project: Project, broken: Callable[[str], dict[str, Any]]) -> None:
     pytester = project([broken("one")])
 
     pytester.runpytest("--crmeval-invalid", "play")
@@ -152,8 +152,7 @@ def test_an_invalid_case_can_be_played_all_the_same(project: Project, broken: Ca
     assert "play" == report_of(pytester.path)["run"]["parts"][0]["invalid"]
 
 
-def test_what_can_not_be_seeded_can_not_be_played(project: Project) -> None:
-    """There is no world to play it in."""
+def test_case_that_cannot_be_seeded_cannot_be_played(project: Project) -> None:
     pytester = project([unseedable("one")])
 
     pytester.runpytest("--crmeval-invalid", "play").assert_outcomes(skipped=1)
@@ -161,7 +160,7 @@ def test_what_can_not_be_seeded_can_not_be_played(project: Project) -> None:
     assert (1, 0, 0, 0, 1, 0) == counts(pytester)
 
 
-def test_a_resumed_run_does_not_look_at_an_invalid_case_again(project: Project) -> None:
+def test_resumed_run_does_not_look_at_an_invalid_case_again(project: Project) -> None:
     pytester = project([case("one"), unfilled("two")])
     pytester.runpytest(*RUN, "-p", "no:xdist").assert_outcomes(passed=1, skipped=1)
 
@@ -172,8 +171,8 @@ def test_a_resumed_run_does_not_look_at_an_invalid_case_again(project: Project) 
     assert ["invalid", "passed"] == sorted(verdicts(pytester))
 
 
-def test_a_mended_case_is_played(project: Project) -> None:
-    """What was wrong with its old content does not count any more."""
+def test_corrected_case_is_played(project: Project) -> None:
+    """The defect of its old content no longer counts."""
     project([unfilled("one")]).runpytest(*RUN)
     pytester = project([case("one")])
 
@@ -183,8 +182,8 @@ def test_a_mended_case_is_played(project: Project) -> None:
     assert (1, 1, 0, 0, 0, 0) == counts(pytester)
 
 
-def test_a_run_may_go_on_with_playing_what_is_invalid(project: Project) -> None:
-    """Then all of it is played, and what was valid is not played again."""
+def test_run_can_be_resumed_with_invalid_cases_played(project: Project) -> None:
+    """Invalid cases are played, and valid ones are not repeated."""
     pytester = project([case("one"), unfilled("two")])
     pytester.runpytest(*RUN)
 
@@ -194,7 +193,7 @@ def test_a_run_may_go_on_with_playing_what_is_invalid(project: Project) -> None:
     assert (2, 2, 0, 0, 0, 0) == counts(pytester)
 
 
-def test_a_run_that_played_what_is_invalid_can_not_go_on_without(project: Project) -> None:
+def test_run_that_played_invalid_cases_cannot_be_resumed_without_them(project: Project) -> None:
     """Some invalid cases would have a score, and some not; nothing is written."""
     pytester = project([unfilled("one"), unfilled("two")])
     pytester.runpytest(*RUN, "--crmeval-invalid=play", "-k", "one")

@@ -33,7 +33,7 @@ def verdicts_of(pytester: pytest.Pytester) -> dict[str, str]:
 
 
 def figures_of(pytester: pytest.Pytester) -> dict[str, Any]:
-    """Return what the judge of the latest run did."""
+    """Return the judge's figures of the latest run."""
     figures: dict[str, Any] = report_of(pytester.path)["results"][0]["judge"]
     return figures
 
@@ -94,7 +94,7 @@ def test_header_names_the_model_behind_the_name_of_a_judge(project: Project, pro
 
 @pytest.mark.parametrize("answer", ["true", "false", "unclear"])
 def test_judge_never_passes_what_the_scorers_fail(project: Project, providers: Providers, answer: str) -> None:
-    """It is not even asked, so no text of an agent can be rescued by it."""
+    """The judge is not called, so no text of an agent can change the verdict."""
     server = providers(always(answer))
     pytester = project([failing("wrong")])
     measured(pytester.path / "reports", JUDGE)
@@ -170,7 +170,7 @@ ATTACKS = [
 
 
 def honest(statement: Any, turn: Any) -> str:  # noqa: ANN401 (JSON)
-    """Call false what speaks of cash while no row does, whatever else is said."""
+    """Call a statement about cash false if no row mentions it, whatever else is said."""
     return "false" if "pay us in cash" in statement["quote"] and "cash" not in "".join(turn["rows"]) else "unclear"
 
 
@@ -264,7 +264,7 @@ def test_unqualified_judge_that_does_not_answer_changes_nothing(project: Project
 
 
 @WAYS
-def test_a_judge_that_cannot_be_asked_stops_the_run(project: Project, providers: Providers, xdist: list[str]) -> None:
+def test_judge_that_cannot_be_called_stops_the_run(project: Project, providers: Providers, xdist: list[str]) -> None:
     """One message instead of 1,200."""
     server = providers([Status(401, "who are you?")])
     pytester = project([case(f"c{number}") for number in range(9)])
@@ -279,8 +279,8 @@ def test_a_judge_that_cannot_be_asked_stops_the_run(project: Project, providers:
     result.stdout.fnmatch_lines(["the run was stopped: authentication*who are you*"])
 
 
-def test_the_same_statements_are_judged_once(project: Project, providers: Providers) -> None:
-    """A second run finds the opinion of the first; it costs nothing, though the CRM has generated other ids."""
+def test_same_statements_are_judged_once(project: Project, providers: Providers) -> None:
+    """A second run finds the opinion of the first at no cost, although the CRM has generated other ids."""
     server = providers(always("true"))
     pytester = project([case("one")])
     pytester.runpytest(*JUDGED)
@@ -309,8 +309,8 @@ def test_transcripts_are_replayed_with_judgements_from_the_cache(project: Projec
     assert 1 == figures_of(pytester)["cached"]
 
 
-def test_a_judgement_from_the_cache_is_not_replayed_for_another_judge(project: Project, providers: Providers) -> None:
-    """The judge is part of what was cached."""
+def test_judgement_from_the_cache_is_not_replayed_for_another_judge(project: Project, providers: Providers) -> None:
+    """The judge is part of the cached entry."""
     providers(always("false"))
     pytester = project([case("one")])
     measured(pytester.path / "reports", JUDGE)
@@ -325,8 +325,8 @@ def test_a_judgement_from_the_cache_is_not_replayed_for_another_judge(project: P
     assert "came from the cache, and answers another request" in trial["reason"]
 
 
-def test_a_replay_gives_each_case_the_verdict_that_was_recorded(project: Project, providers: Providers) -> None:
-    """Also where a judge thought differently about the same content; the agreement is part of the recording."""
+def test_replay_gives_each_case_the_recorded_verdict(project: Project, providers: Providers) -> None:
+    """Even if a judge thought differently about the same content elsewhere; the agreement is part of the recording."""
     opinions = cycle(["true", "false"])
     providers(checking(lambda _statement, _turn: next(opinions)))
     pytester = project([case(f"c{number}") for number in range(4)])
@@ -341,7 +341,7 @@ def test_a_replay_gives_each_case_the_verdict_that_was_recorded(project: Project
     assert recorded == verdicts_of(pytester)
 
 
-def test_a_replay_asks_neither_judge_nor_cache(project: Project, providers: Providers) -> None:
+def test_replay_uses_neither_judge_nor_cache(project: Project, providers: Providers) -> None:
     """A merge is gated by the same verdict on every machine, whatever was judged there before."""
     pytester = project([case("one")])
     measured(pytester.path / "reports", JUDGE)
@@ -356,7 +356,7 @@ def test_a_replay_asks_neither_judge_nor_cache(project: Project, providers: Prov
     assert ({"one": "passed"}, {"one": "failed"}) == (kept, verdicts_of(pytester))
 
 
-def test_a_budget_is_not_kept_with_a_judge_that_counts_nothing(project: Project, providers: Providers) -> None:
+def test_budget_cannot_be_enforced_with_a_judge_without_token_counts(project: Project, providers: Providers) -> None:
     uncounted = Call(ToolCall(tool="check", arguments={"statements": [GOOD]}), usage=Tokens(0, 0, 0, 0))
     providers([uncounted])
     pytester = project([case("one"), case("two"), case("three")])
@@ -367,8 +367,8 @@ def test_a_budget_is_not_kept_with_a_judge_that_counts_nothing(project: Project,
     result.stdout.fnmatch_lines(["the run was stopped: its cost is unknown*"])
 
 
-def test_a_recorded_judge_is_replayed(project: Project, providers: Providers) -> None:
-    """Its exchanges are on a cassette of their own."""
+def test_recorded_judge_is_replayed(project: Project, providers: Providers) -> None:
+    """Its exchanges are in a cassette of its own."""
     server = providers(always("true"))
     pytester = project([case("one")])
     judged = ("--crmeval-agent", "bots:Chatty", "--crmeval-judge", "openai:judge?samples=3")
@@ -382,8 +382,8 @@ def test_a_recorded_judge_is_replayed(project: Project, providers: Providers) ->
     assert 1 == figures_of(pytester)["graded"]
 
 
-def test_a_run_is_not_resumed_with_another_judge(project: Project, providers: Providers) -> None:
-    """Two kinds of verdict don't add up."""
+def test_run_is_not_resumed_with_another_judge(project: Project, providers: Providers) -> None:
+    """Two kinds of verdict can't be added up."""
     providers(always("true"))
     pytester = project()
     pytester.runpytest(*JUDGED, "--crmeval-run", "mine", "-k", "one")

@@ -1,4 +1,4 @@
-"""`crmeval judge` judges checkpoints in a folder that has no test file."""
+"""`crmeval judge` evaluates checkpoints in a folder without a test file."""
 
 import json
 import sys
@@ -17,7 +17,7 @@ WRONG = {"task_id": "HumanEval/900", "completion": "    return a - b\n"}
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make two checkpoints that have tried a benchmark, in the current folder."""
+    """Make two checkpoints with solutions of a benchmark, in the current folder."""
     write_lines(tmp_path / "runs/checkpoint_10/samples.jsonl", WRONG, RIGHT)
     write_lines(tmp_path / "runs/global_step9/samples.jsonl", WRONG)
     write_lines(tmp_path / "HumanEval.jsonl", HUMAN_EVAL)
@@ -25,8 +25,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_checkpoints_are_found_judged_and_shown_as_a_curve(folder: Path, pytester: pytest.Pytester) -> None:
-    """With results where scripts look for them, and pytest's exit status."""
+def test_checkpoints_are_found_graded_and_shown_as_a_curve(folder: Path, pytester: pytest.Pytester) -> None:
+    """With results where scripts look for them, and with pytest's exit status."""
     command = (
         "judge",
         "runs",
@@ -64,7 +64,7 @@ def test_checkpoints_are_found_judged_and_shown_as_a_curve(folder: Path, pyteste
     ]
 
 
-def test_a_dry_run_shows_the_command_and_writes_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dry_run_shows_the_command_and_writes_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = whole_tree(folder)
     options = [
         "--max-generated-tests",
@@ -90,8 +90,10 @@ def test_a_dry_run_shows_the_command_and_writes_nothing(folder: Path, capsys: py
 
 
 @pytest.mark.parametrize(("answer", "started"), [("n", False), ("", True), ("YES", True)])
-def test_on_a_terminal_it_asks(folder: Path, monkeypatch: pytest.MonkeyPatch, *, answer: str, started: bool) -> None:
-    """Nothing is run without consent; --yes does not ask."""
+def test_confirmation_is_requested_on_a_terminal(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, *, answer: str, started: bool
+) -> None:
+    """Nothing is run without consent; --yes skips the question."""
     asked: list[str] = []
     ran: list[object] = []
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
@@ -115,7 +117,7 @@ def test_on_a_terminal_it_asks(folder: Path, monkeypatch: pytest.MonkeyPatch, *,
     assert folder.is_dir()
 
 
-def test_problems_beside_the_checkpoints_are_used(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_problems_next_to_the_checkpoints_are_used(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_lines(folder / "elsewhere/checkpoint-1/s.jsonl", solution("a"))
     write_lines(folder / "elsewhere/problems.jsonl", problem("a"))
 
@@ -133,7 +135,7 @@ def test_problems_beside_the_checkpoints_are_used(folder: Path, capsys: pytest.C
         (["runs", "--problems", "HumanEval.jsonl", "--run", "a/b"], "--run 'a/b': "),
     ],
 )
-def test_what_can_not_be_started_is_explained(
+def test_error_before_the_start_is_explained(
     folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     assert 2 == main(["judge", *arguments])

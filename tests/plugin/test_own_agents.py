@@ -1,4 +1,4 @@
-"""Agents of every form that a user may bring."""
+"""The forms of a user's own agent."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping

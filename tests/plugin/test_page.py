@@ -1,4 +1,4 @@
-"""A run ends with a page, beside its report."""
+"""A run writes a page next to its report."""
 
 import json
 import re
@@ -27,7 +27,7 @@ def test_question(question, evaluate):
 DATA = re.compile(r'<script type="application/json" id="trials-data">(.*?)</script>', re.DOTALL)
 
 
-def test_a_run_leaves_a_page(project: Project) -> None:
+def test_run_writes_a_page(project: Project) -> None:
     pytester = project([case("one"), failing("two")], ini=f"{SHOWN}\ncrmeval_gates = crm.pass_rate >= 0.40")
     result = pytester.runpytest("--crmeval-run", "mine", "--crmeval-agent", "bots:Half")
     page = Path(pytester.path, "reports", "latest.html").read_text(encoding="utf-8")
@@ -41,8 +41,8 @@ def test_a_run_leaves_a_page(project: Project) -> None:
     assert "mine.html" == Path(pytester.path, "reports", "latest.html").readlink().name
 
 
-def test_a_project_may_want_no_page(project: Project) -> None:
-    """It has the report all the same."""
+def test_page_can_be_turned_off(project: Project) -> None:
+    """The report is written as usual."""
     pytester = project(ini="crmeval_page = false")
     result = pytester.runpytest("--crmeval-run", "mine")
 
@@ -51,7 +51,7 @@ def test_a_project_may_want_no_page(project: Project) -> None:
 
 
 def test_unwritable_page_is_reported_and_affects_nothing_else(project: Project) -> None:
-    """The report is the record: the run is as green as it was."""
+    """The exit status of the run does not change."""
     pytester = project(ini=SHOWN)
     Path(pytester.path, "reports", "mine.html").mkdir(parents=True)
     result = pytester.runpytest("--crmeval-run", "mine")
@@ -60,7 +60,7 @@ def test_unwritable_page_is_reported_and_affects_nothing_else(project: Project) 
     assert pytest.ExitCode.OK == result.ret
 
 
-def test_the_page_of_a_stored_run_is_the_same(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_of_a_stored_run_is_the_same(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     pytester = project(ini=SHOWN)
     pytester.runpytest("--crmeval-run", "mine")
     page = Path(pytester.path, "reports", "mine.html")
@@ -73,7 +73,7 @@ def test_the_page_of_a_stored_run_is_the_same(project: Project, monkeypatch: pyt
 
 
 def test_page_of_a_confidential_suite_has_no_dialogues(project: Project) -> None:
-    """Neither in plain text nor packed; the trial is there, and says why it is closed."""
+    """Neither in plain text nor compressed; the trial is listed, and says why its dialogue is missing."""
     pytester = project(test=CLOSED, ini=SHOWN)
     question = {"id": "one", "question": "zebrafinch asked", "answer": "zebrafinch right", "grader": "exact"}
     Path(pytester.path, "q.jsonl").write_text(json.dumps(question) + "\n")

@@ -1,4 +1,4 @@
-"""How far a run is, while pytest runs it: in a terminal, in a log, or not at all."""
+"""The progress of a run during pytest: on a terminal, in a log, or not at all."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -51,19 +51,19 @@ def pytest_in(folder: Path, *arguments: str, columns: int = 80) -> AbstractConte
 
 
 def figures(shown: Terminal) -> dict[str, str]:
-    """Return the figures of the only row at the bottom, by their heads; none while it is being drawn."""
+    """Return the figures of the only row of the progress block, by column; empty while it is being drawn."""
     lines = [re.split("  +", line) for line in shown.screen if line]
     return next((dict(zip(*pair, strict=False)) for pair in pairwise(lines) if pair[0][0] == HEAD), {})
 
 
 def steady(lines: Sequence[str]) -> list[str]:
-    """Return what does not change from run to run."""
+    """Return the output without varying parts."""
     return [re.sub(r"\d{8}-\d{6}-[0-9a-f]{4}|\d+\.\d+ ?s\b", "<changing>", line) for line in lines]
 
 
 @pytest.mark.usefixtures("given_server")
-def test_workers_are_watched_at_the_bottom_of_a_terminal(gated: Path) -> None:
-    """As long as they play; then nothing is left of it."""
+def test_progress_of_workers_is_shown_at_the_bottom_of_a_terminal(gated: Path) -> None:
+    """While cases are played; afterwards nothing of it is left."""
     with pytest_in(gated, "-n", "2", "--tb=no") as shown:
         found: dict[str, str] = {}
 
@@ -89,8 +89,8 @@ def test_workers_are_watched_at_the_bottom_of_a_terminal(gated: Path) -> None:
 
 
 @pytest.mark.usefixtures("given_server")
-def test_what_pytest_writes_is_what_it_writes_without_us(gated: Path) -> None:
-    """On a narrow terminal, where its lines are full and broken, too."""
+def test_output_of_pytest_is_not_changed(gated: Path) -> None:
+    """Even on a narrow terminal, where its lines are full or broken."""
     arguments = ["-v", "-p", "no:xdist", "--tb=no", "-rN"]
     with pytest_in(gated, *arguments, columns=60) as shown:
         shown.until(" 1/3 ")
@@ -106,7 +106,7 @@ def test_what_pytest_writes_is_what_it_writes_without_us(gated: Path) -> None:
 
 
 @pytest.mark.usefixtures("given_server")
-def test_ctrl_c_leaves_nothing_of_it(gated: Path) -> None:
+def test_ctrl_c_removes_the_progress(gated: Path) -> None:
     with pytest_in(gated, "-p", "no:xdist", columns=40) as shown:
         shown.until(" 1/3 ")
         shown.press_ctrl_c()
@@ -120,10 +120,8 @@ def test_ctrl_c_leaves_nothing_of_it(gated: Path) -> None:
 
 @pytest.mark.usefixtures("given_server")
 @pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
-def test_a_log_has_a_line_when_its_time_has_come(
-    project: Project, xdist: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Here after every test, which is what a minute is to others; each on a line of its own."""
+def test_log_gets_a_line_at_each_interval(project: Project, xdist: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The interval is set to zero here, so there is a line after every test."""
     monkeypatch.setattr("pytest_crmeval.controller.progress.views.MINUTE", 0.0)
 
     result = project(CASES).runpytest("--crmeval-agent=bots:Half", "--tb=no", *xdist)
@@ -135,7 +133,7 @@ def test_a_log_has_a_line_when_its_time_has_come(
 
 
 @pytest.mark.usefixtures("given_server")
-def test_a_log_of_a_short_run_has_none(project: Project) -> None:
+def test_log_of_a_short_run_has_no_progress(project: Project) -> None:
     result = project().runpytest()
 
     result.assert_outcomes(passed=3)
@@ -171,7 +169,7 @@ TTY = {"TERM": "xterm"}
         (["--crmeval-progress=auto"], TTY, Mode.BOTTOM),
     ],
 )
-def test_where_it_is_shown(
+def test_progress_is_shown_according_to_option_and_terminal(
     pytester: pytest.Pytester,
     monkeypatch: pytest.MonkeyPatch,
     arguments: list[str],
@@ -185,7 +183,7 @@ def test_where_it_is_shown(
     assert mode is mode_of(config, environment or {})
 
 
-def test_without_a_reporter_it_is_not_shown(pytester: pytest.Pytester) -> None:
+def test_progress_needs_a_terminal_reporter(pytester: pytest.Pytester) -> None:
     config = pytester.parseconfigure()
     config.pluginmanager.unregister(name="terminalreporter")
 
@@ -194,7 +192,7 @@ def test_without_a_reporter_it_is_not_shown(pytester: pytest.Pytester) -> None:
 
 @pytest.mark.usefixtures("given_server")
 def test_error_in_the_progress_display_ends_only_the_display(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The run is as it would have been."""
+    """The run is not affected."""
 
     def broken(_: Live) -> None:
         raise RuntimeError("no ink")

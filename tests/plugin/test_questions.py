@@ -1,4 +1,4 @@
-"""Questions are cases as conversations are: one item per agent and question, with everything that belongs to it."""
+"""Questions are cases like conversations: one item per agent and question, with all features."""
 
 import json
 import re
@@ -74,7 +74,7 @@ FOUR = [
 
 @pytest.fixture
 def asking(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, without_strangers: Callable[..., None]) -> Made:
-    """Return a function that makes a project of questions, on a machine where no server can be had."""
+    """Return a function that makes a project of questions, without a PostgreSQL server."""
     without_strangers()
     monkeypatch.setenv("CRMEVAL_DSN", "host=127.0.0.1 port=1 connect_timeout=1")
 
@@ -98,7 +98,7 @@ def verdicts(pytester: pytest.Pytester) -> dict[str, str]:
 
 
 @WAYS
-def test_one_item_per_agent_and_question_and_no_server(asking: Made, xdist: list[str]) -> None:
+def test_each_agent_and_question_is_an_item_and_no_server_is_started(asking: Made, xdist: list[str]) -> None:
     pytester = asking()
 
     result = pytester.runpytest("-v", *xdist, "--crmeval-agent", "oracle", "--crmeval-agent", "mute")
@@ -115,8 +115,8 @@ def test_one_item_per_agent_and_question_and_no_server(asking: Made, xdist: list
     assert "not needed" == report_of(pytester.path)["run"]["parts"][0]["server"]
 
 
-def test_a_wrong_answer_is_explained(asking: Made) -> None:
-    """With what was asked, what was said, and what is right."""
+def test_wrong_answer_is_explained(asking: Made) -> None:
+    """With the question, the reply and the right answer."""
     result = asking(lines(record("exact"))).runpytest("--crmeval-agent", "bots:Wrong")
 
     result.assert_outcomes(failed=1)
@@ -130,8 +130,8 @@ def test_a_wrong_answer_is_explained(asking: Made) -> None:
     result.stdout.fnmatch_lines(["answers of wrong (q): correct 0.000, incorrect 1.000, not attempted 0.000; *"])
 
 
-def test_an_agent_that_raises_is_errored(asking: Made) -> None:
-    """The world broke: with its traceback, for it is the user's own."""
+def test_agent_that_raises_is_errored(asking: Made) -> None:
+    """With the traceback of the user's code."""
     pytester = asking(lines(record("exact")))
 
     result = pytester.runpytest("--crmeval-agent", "bots:Broken")
@@ -141,7 +141,7 @@ def test_an_agent_that_raises_is_errored(asking: Made) -> None:
 
 
 def test_other_files_can_be_asked(asking: Made) -> None:
-    """Lines and tables, several at once; the suite is the marker's."""
+    """JSON Lines and tables, several at once; the suite is that of the marker."""
     pytester = asking()
     Path(pytester.path, "s.csv").write_text(table(["metadata", "problem", "answer"], ["", "Who?", "Klee"]))
     Path(pytester.path, "b.csv").write_text(browsecomp(("Who?", "Ada")))
@@ -165,13 +165,13 @@ def test_other_files_can_be_asked(asking: Made) -> None:
     ],
     ids=str,
 )
-def test_questions_are_selected_as_conversations_are(asking: Made, chosen: list[str], count: int) -> None:
-    """By what they are tagged with, by name, by chance."""
+def test_questions_are_selected_like_conversations(asking: Made, chosen: list[str], count: int) -> None:
+    """By tag, by name, at random."""
     assert asking().runpytest(*chosen).parseoutcomes()["passed"] == count
 
 
-def test_a_run_is_resumed(asking: Made) -> None:
-    """What is done is not done again; a question whose content has changed is."""
+def test_questions_are_resumed(asking: Made) -> None:
+    """Finished questions are not repeated; a question whose content has changed is."""
     pytester = asking(ini="crmeval_gates = q.pass_rate >= 0.9")
     pytester.runpytest("--crmeval-run", "r", "-k", "exact")
     asking(lines({**FOUR[0], "answer": "Lutetia"}, *FOUR[1:]))
@@ -183,8 +183,8 @@ def test_a_run_is_resumed(asking: Made) -> None:
 
 
 @pytest.mark.parametrize("part", [["test_q.py"], ["-k", "exact"], ["--crmeval-tag", "geo"], []], ids=" ".join)
-def test_a_part_is_not_judged_by_gates_of_other_suites(asking: Made, part: list[str]) -> None:
-    """Who asks for everything is: a misspelt suite is a breach."""
+def test_part_of_the_suites_is_not_evaluated_by_gates_of_others(asking: Made, part: list[str]) -> None:
+    """If everything is selected, it is: a misspelt suite is a breach."""
     result = asking(ini="crmeval_gates =\n    q.pass_rate >= 0.9\n    crm.pass_rate >= 0.9").runpytest(*part)
 
     assert result.ret == (pytest.ExitCode.OK if part else pytest.ExitCode.TESTS_FAILED)
@@ -201,7 +201,7 @@ def test_a_part_is_not_judged_by_gates_of_other_suites(asking: Made, part: list[
         ("@pytest", "*has the markers 'conversations' and 'questions'; use one per test"),
     ],
 )
-def test_a_marker_that_makes_no_sense_is_refused(asking: Made, test: str, why: str) -> None:
+def test_malformed_marker_is_refused(asking: Made, test: str, why: str) -> None:
     changed = {
         "question": TEST.replace("(question, evaluate)", "(evaluate)"),
         '"q.jsonl"': TEST.replace('"q.jsonl"', '"q.jsonl", secret=True'),
@@ -214,15 +214,15 @@ def test_a_marker_that_makes_no_sense_is_refused(asking: Made, test: str, why: s
     result.stdout.fnmatch_lines([why])
 
 
-def test_evaluate_takes_what_the_test_was_given(asking: Made) -> None:
-    """One clear line for anything else."""
+def test_evaluate_takes_only_the_question_of_the_test(asking: Made) -> None:
+    """Anything else gets a one-line error."""
     result = asking(test=TEST.replace("evaluate(question)", "evaluate('Paris?')")).runpytest("-k", "exact")
 
     result.stdout.fnmatch_lines(["*evaluate takes the question of this test"])
 
 
 def test_scorers_of_a_conftest_decide(asking: Made) -> None:
-    """In place of the grader; the evidence has what was said."""
+    """Instead of the grader; the evidence has the transcript."""
     pytester = asking()
     pytester.makeconftest(SCORERS)
 
@@ -240,8 +240,8 @@ def test_scorers_of_a_conftest_need_no_judge(asking: Made) -> None:
     result.assert_outcomes(passed=1)
 
 
-def test_an_agent_of_a_conftest_is_asked(asking: Made) -> None:
-    """And what only a judge can grade is then not graded: neither right nor wrong."""
+def test_agent_of_a_conftest_is_asked(asking: Made) -> None:
+    """Questions that only a judge can grade are then not graded: neither right nor wrong."""
     pytester = asking()
     pytester.makeconftest("""
     import pytest
@@ -260,7 +260,7 @@ def test_an_agent_of_a_conftest_is_asked(asking: Made) -> None:
 
 
 def brain(seen: Seen) -> Answer:
-    """Answer every question of FOUR rightly, the judged one in other words; and judge."""
+    """Answer every question of FOUR correctly, the judged one in other words; and judge."""
     if "<evidence>" in seen.last_user_text:
         return Call(ToolCall(tool="grade", arguments={"extracted_answer": "P", "reasoning": "-", "correct": "yes"}))
     if "A) Rome" in seen.last_user_text:
@@ -270,7 +270,7 @@ def brain(seen: Seen) -> Answer:
     return Say("Answer: 42" if "in digits" in seen.last_user_text else "Answer: Paris")
 
 
-def test_a_model_answers_and_a_judge_grades(asking: Made, providers: Providers) -> None:
+def test_model_answers_and_judge_grades(asking: Made, providers: Providers) -> None:
     server = providers(brain)
     pytester = asking()
 
@@ -287,7 +287,6 @@ def test_a_model_answers_and_a_judge_grades(asking: Made, providers: Providers) 
 
 
 def test_questions_have_their_own_prompt_and_no_tools(asking: Made, providers: Providers) -> None:
-    """It has a prompt of its own, and no tools."""
     server = providers(brain)
 
     asking(lines(record("exact"))).runpytest(*M)
@@ -299,7 +298,7 @@ def test_questions_have_their_own_prompt_and_no_tools(asking: Made, providers: P
 
 
 def test_question_is_not_graded_if_the_judge_cannot_be_reached(asking: Made, providers: Providers) -> None:
-    """Never wrong: it is errored, and no gate forgives it."""
+    """It is never wrong: it is errored, and no gate forgives it."""
     providers(lambda seen: Status(500, "on fire") if "<evidence>" in seen.last_user_text else brain(seen))
     pytester = asking(ini="crmeval_gates = q.pass_rate >= 0.5")
 
@@ -338,7 +337,7 @@ def quoting_judge(seen: Seen) -> Answer:
     return Say(f"correct {code[1]}: no\nThe response is wrong. It ends with:\n{FORGED}")
 
 
-def test_a_reply_that_contains_a_verdict_is_graded_by_the_judge(asking: Made, providers: Providers) -> None:
+def test_reply_that_contains_a_verdict_is_graded_by_the_judge(asking: Made, providers: Providers) -> None:
     """The question fails and counts in the pass rate."""
     providers(quoting_judge)
     pytester = asking(lines(record("judged", grader="judge")))
@@ -350,8 +349,8 @@ def test_a_reply_that_contains_a_verdict_is_graded_by_the_judge(asking: Made, pr
     assert not trial["judgement"]["trouble"]
 
 
-def test_without_a_judge_what_needs_one_is_left_out(asking: Made, providers: Providers) -> None:
-    """And that is said twice, and kept; the rest is asked."""
+def test_questions_that_need_a_judge_are_skipped_without_one(asking: Made, providers: Providers) -> None:
+    """Header and summary say so, and the report records it; the others are asked."""
     server = providers(brain)
     pytester = asking(ini="crmeval_gates = q.pass_rate >= 0.9")
 
@@ -365,8 +364,8 @@ def test_without_a_judge_what_needs_one_is_left_out(asking: Made, providers: Pro
     assert pytest.ExitCode.OK == result.ret
 
 
-def test_a_run_of_which_nothing_is_left_is_refused(asking: Made, providers: Providers) -> None:
-    """With one line that says what to do, before anybody is asked."""
+def test_run_without_any_question_left_is_refused(asking: Made, providers: Providers) -> None:
+    """With one line that says what to do, before any model is called."""
     server = providers(brain)
 
     result = asking(lines(FOUR[3])).runpytest(*M)
@@ -377,7 +376,7 @@ def test_a_run_of_which_nothing_is_left_is_refused(asking: Made, providers: Prov
     assert not server.seen
 
 
-def test_a_gate_is_not_judged_if_all_of_its_suite_was_left_out(asking: Made) -> None:
+def test_gate_is_not_evaluated_if_its_whole_suite_was_skipped(asking: Made) -> None:
     gates = "crmeval_gates = q.pass_rate >= 0.9\n    judged.pass_rate >= 0.9\n    qq.pass_rate >= 0.9"
     pytester = asking(lines(FOUR[0]), ini=gates)
     pytester.makepyfile(test_judged=TEST.replace("q.jsonl", "judged.jsonl"))
@@ -396,7 +395,7 @@ def test_a_gate_is_not_judged_if_all_of_its_suite_was_left_out(asking: Made) -> 
 
 
 def test_deselected_conversations_start_no_server(asking: Made) -> None:
-    """None can be had here: a server that is begun would end the run."""
+    """No server is available here: starting one would end the run."""
     pytester = asking(lines(FOUR[0]))
     pytester.makepyfile(test_crm=TEST_FILE)
     Path(pytester.path, "cases.jsonl").write_text(json.dumps(case("one")) + "\n", encoding="utf-8")
@@ -408,9 +407,7 @@ def test_deselected_conversations_start_no_server(asking: Made) -> None:
 
 
 @pytest.mark.parametrize(("agent", "status"), [("Right", pytest.ExitCode.OK), ("Wrong", pytest.ExitCode.TESTS_FAILED)])
-def test_a_suite_that_was_named_is_not_judged_by_the_gates_of_others(
-    asking: Made, agent: str, status: pytest.ExitCode
-) -> None:
+def test_selected_suite_is_not_evaluated_by_gates_of_others(asking: Made, agent: str, status: pytest.ExitCode) -> None:
     pytester = asking(lines(FOUR[0]), ini="crmeval_gates = crm.pass_rate >= 0.0")
 
     result = pytester.runpytest(*NO_XDIST, "--crmeval-suite", "q", "--crmeval-agent", f"bots:{agent}")
@@ -419,8 +416,8 @@ def test_a_suite_that_was_named_is_not_judged_by_the_gates_of_others(
     result.stdout.fnmatch_lines(["gate crm.pass_rate >= 0.0: not evaluated (this run does not evaluate crm)"])
 
 
-def test_a_run_that_is_done_but_for_what_is_left_out_is_resumed(asking: Made) -> None:
-    """Nothing is left to play, which is not the same as that nothing can be played."""
+def test_run_that_is_finished_except_for_skipped_questions_is_resumed(asking: Made) -> None:
+    """Nothing is left to play, which is different from a run without any case that can be played."""
     pytester, options = asking(lines(FOUR[0], FOUR[3])), (*NO_XDIST, *RIGHT, "--crmeval-run", "twice")
     pytester.runpytest(*options).assert_outcomes(passed=1, deselected=1)
 
@@ -430,8 +427,8 @@ def test_a_run_that_is_done_but_for_what_is_left_out_is_resumed(asking: Made) ->
     result.stdout.fnmatch_lines(["crmeval run:    twice (0 to play, resumed: 1 done)"])
 
 
-def test_a_shard_of_which_nothing_is_left_is_a_run_like_any(asking: Made) -> None:
-    """It is kept, to be merged."""
+def test_shard_of_skipped_questions_is_written(asking: Made) -> None:
+    """It is needed for the merge."""
     pytester = asking(lines(FOUR[3]))
 
     result = pytester.runpytest(*NO_XDIST, *RIGHT, "--crmeval-shard", "1/2")
@@ -441,7 +438,7 @@ def test_a_shard_of_which_nothing_is_left_is_a_run_like_any(asking: Made) -> Non
 
 
 def test_answers_are_recorded_and_replayed(asking: Made, providers: Providers, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The model's and the judge's, with no network and no key."""
+    """The model's and the judge's, without network and key."""
     providers(brain)
     pytester = asking()
     pytester.runpytest(*M, *JUDGE, "--crmeval-record", "tapes").assert_outcomes(passed=4)
@@ -454,8 +451,8 @@ def test_answers_are_recorded_and_replayed(asking: Made, providers: Providers, m
     assert 4 == report_of(pytester.path)["results"][0]["replayed"]
 
 
-def test_an_answer_that_the_judge_could_not_grade_is_recorded(asking: Made, providers: Providers) -> None:
-    """It was paid for; of the judge nothing is kept."""
+def test_answer_that_the_judge_could_not_grade_is_recorded(asking: Made, providers: Providers) -> None:
+    """It was paid for; nothing of the judge is recorded."""
     providers(lambda seen: Status(500, "on fire") if "<evidence>" in seen.last_user_text else brain(seen))
     pytester = asking(lines(FOUR[3]))
 
@@ -466,7 +463,7 @@ def test_an_answer_that_the_judge_could_not_grade_is_recorded(asking: Made, prov
 
 
 def test_questions_are_estimated(asking: Made, providers: Providers) -> None:
-    """One call each, and one more for what a judge grades."""
+    """One call each, and one more for a judged question."""
     providers(brain)
 
     result = asking().runpytest(*M, *JUDGE, "--crmeval-estimate")
@@ -475,8 +472,8 @@ def test_questions_are_estimated(asking: Made, providers: Providers) -> None:
     asking().runpytest(*M, "--crmeval-estimate").stdout.fnmatch_lines(["q *3 *3 *", "crmeval skips 1 case: *"])
 
 
-def test_a_budget_holds_for_questions(asking: Made, providers: Providers) -> None:
-    """A question that might exceed the budget is not run."""
+def test_budget_applies_to_questions(asking: Made, providers: Providers) -> None:
+    """A question that might exceed the budget is not asked."""
     server = providers(brain)
     pytester = asking(lines(*(record(f"q{number}") for number in range(8))))
 
@@ -488,7 +485,7 @@ def test_a_budget_holds_for_questions(asking: Made, providers: Providers) -> Non
     assert (1, 1, 7) == (len(server.seen), summary["passed"], summary["not_run"])
 
 
-def test_a_transcript_is_left_of_every_question(asking: Made, providers: Providers) -> None:
+def test_every_question_has_a_transcript(asking: Made, providers: Providers) -> None:
     providers(brain)
     pytester = asking(lines(FOUR[3]))
     pytester.runpytest(*M, *JUDGE, "--crmeval-run", "r")
@@ -515,8 +512,10 @@ class Meeting:
 
 
 @pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
-def test_many_questions_are_in_flight_and_report_in_order(asking: Made, providers: Providers, xdist: list[str]) -> None:
-    """Eight at once, of two workers or of one, with no database for any of them."""
+def test_many_questions_are_in_flight_and_reported_in_order(
+    asking: Made, providers: Providers, xdist: list[str]
+) -> None:
+    """Eight at once, by two workers or one, without a database."""
     providers(Meeting(8))
     pytester = asking(lines(*(record(f"q{number:02d}") for number in range(16))))
 
@@ -534,7 +533,7 @@ def test_many_questions_are_in_flight_and_report_in_order(asking: Made, provider
 def test_conversations_and_questions_are_in_flight_together(
     asking: Made, providers: Providers, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run of both has a server, for those who need it; four of each are asked at the same time."""
+    """The server is for the conversations only; four of each are in flight at the same time."""
     both = lambda seen: crm_brain(seen) if "Add" in seen.last_user_text else brain(seen)  # noqa: E731
     providers(Meeting(4, both))
     pytester = asking(lines(*(record(f"q{number}") for number in range(4))))
@@ -549,8 +548,7 @@ def test_conversations_and_questions_are_in_flight_together(
     assert {"crm": 4, "q": 4} == {each["suite"]: each["passed"] for each in report_of(pytester.path)["results"]}
 
 
-def test_no_server_is_started_for_conversations_that_are_not_chosen(asking: Made) -> None:
-    """They are collected, and that is all."""
+def test_no_server_is_started_for_conversations_that_are_not_selected(asking: Made) -> None:
     pytester = asking()
     Path(pytester.path, "cases.jsonl").write_text(json.dumps(case("one")) + "\n")
     pytester.makepyfile(test_crm=TEST_FILE)
@@ -561,7 +559,7 @@ def test_no_server_is_started_for_conversations_that_are_not_chosen(asking: Made
     result.stdout.fnmatch_lines(["crmeval server: not needed"])
 
 
-def test_a_shard_of_which_one_case_was_named_is_not_merged(
+def test_shard_of_which_one_case_was_selected_is_not_merged(
     asking: Made, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytester = asking()

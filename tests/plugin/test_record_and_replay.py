@@ -1,4 +1,4 @@
-"""A run is recorded once, and replayed with no network and no key."""
+"""A run is recorded once, and replayed without network or key."""
 
 import json
 from collections.abc import Callable
@@ -22,7 +22,7 @@ AGENTS = ("--crmeval-agent", "claude", "--crmeval-agent", "gpt-4.1")
 
 @pytest.fixture
 def offline(monkeypatch: pytest.MonkeyPatch) -> Callable[[Loopback], None]:
-    """Return a function that takes keys and server away."""
+    """Return a function that removes keys and server."""
 
     def cut(server: Loopback) -> None:
         for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
@@ -39,10 +39,10 @@ def verdicts(path: Path) -> list[tuple[str, str, str]]:
 
 
 @WAYS
-def test_a_recorded_run_is_replayed_with_the_same_verdicts(
+def test_recorded_run_is_replayed_with_the_same_verdicts(
     project: Project, providers: Providers, offline: Callable[[Loopback], None], xdist: list[str]
 ) -> None:
-    """No request, no key, and the report says that it was replayed."""
+    """Without requests or a key; the report says that it was replayed."""
     server = providers()
     pytester = project([case("one"), failing("two")])
     pytester.runpytest(*AGENTS, "--crmeval-record", "tapes", *xdist)
@@ -59,7 +59,7 @@ def test_a_recorded_run_is_replayed_with_the_same_verdicts(
 
 
 def test_recording_twice_writes_the_same_bytes(project: Project, providers: Providers) -> None:
-    """Teams commit these files."""
+    """The files are meant to be committed."""
     providers()
     pytester = project([case("one"), case("two")])
     pytester.runpytest(*AGENTS, "--crmeval-record", "first")
@@ -69,10 +69,8 @@ def test_recording_twice_writes_the_same_bytes(project: Project, providers: Prov
     assert {"crm/claude/one.jsonl", "crm/gpt-4.1/two.jsonl"} < set(_files(pytester.path / "first"))
 
 
-def test_a_request_that_is_not_there_errors_the_trial_and_shows_what_differs(
-    project: Project, providers: Providers
-) -> None:
-    """The conversation has changed since; the others are replayed."""
+def test_missing_request_errors_the_trial_and_shows_the_difference(project: Project, providers: Providers) -> None:
+    """The conversation has changed; the others are replayed."""
     providers()
     pytester = project([case("one"), case("two")])
     pytester.runpytest("--crmeval-agent", "gpt-4.1", "--crmeval-record", "tapes")
@@ -103,7 +101,7 @@ def test_transcripts_of_a_run_can_be_replayed(project: Project, providers: Provi
     assert [] == server.seen
 
 
-def test_every_trial_leaves_a_transcript(project: Project) -> None:
+def test_every_trial_has_a_transcript(project: Project) -> None:
     pytester = project([case("one")])
 
     pytester.runpytest("--crmeval-run", "mine")
@@ -114,8 +112,8 @@ def test_every_trial_leaves_a_transcript(project: Project) -> None:
     assert "Add Ada Ltd, ada@ada.example, active." == document["turns"][0]["messages"][0]["text"]
 
 
-def test_half_a_recording_does_not_take_the_place_of_a_whole_one(project: Project, providers: Providers) -> None:
-    """A trial that broke off is in its transcript, and not on a cassette."""
+def test_incomplete_recording_does_not_replace_a_complete_one(project: Project, providers: Providers) -> None:
+    """An interrupted trial has a transcript, but no cassette."""
     providers()
     pytester = project([case("one")])
     pytester.runpytest("--crmeval-agent", "gpt-4.1", "--crmeval-record", "tapes")
@@ -129,7 +127,7 @@ def test_half_a_recording_does_not_take_the_place_of_a_whole_one(project: Projec
 
 
 def test_transcript_of_an_errored_trial_has_the_messages_so_far(project: Project, providers: Providers) -> None:
-    """The one that broke off is the one that is looked into."""
+    """The interrupted trial is the one to be investigated."""
     providers(lambda seen: Status(400, "no more") if seen.results else crm_brain(seen))
     pytester = project([case("one")])
 
@@ -156,7 +154,7 @@ def test_again(conversation, evaluate):
 """
 
 
-def test_two_tests_that_play_the_same_case_have_files_of_their_own(project: Project, providers: Providers) -> None:
+def test_two_tests_of_the_same_case_have_their_own_files(project: Project, providers: Providers) -> None:
     server = providers()
     pytester = project([case("one")], test=TWO_TESTS)
     pytester.runpytest("--crmeval-agent", "gpt-4.1", "--crmeval-record", "tapes", "--crmeval-run", "mine")
@@ -175,7 +173,7 @@ OWN, SHARED = "test_crm.py::test_again", "test_crm.py"
 
 @pytest.mark.parametrize(("recorded", "replayed"), [(SHARED, OWN), (OWN, SHARED), (OWN, OWN)])
 @pytest.mark.parametrize("source", ["tapes", "reports/mine/transcripts"])
-def test_a_test_finds_its_files_whatever_else_is_collected(
+def test_test_finds_its_files_whatever_else_is_collected(
     project: Project, providers: Providers, source: str, recorded: str, replayed: str
 ) -> None:
     """All tests were recorded and one is replayed, or one was recorded and all are replayed."""
@@ -190,8 +188,8 @@ def test_a_test_finds_its_files_whatever_else_is_collected(
     assert [] == server.seen
 
 
-def test_a_test_that_is_recorded_again_keeps_its_file(project: Project, providers: Providers) -> None:
-    """Else the old recording would be replayed with all tests, and the new one with this one."""
+def test_test_that_is_recorded_again_keeps_its_file(project: Project, providers: Providers) -> None:
+    """Otherwise the old recording would be replayed with all tests, and the new one with this test."""
     providers()
     pytester = project([case("one")], test=TWO_TESTS)
     recording = ("--crmeval-agent", "gpt-4.1", "--crmeval-record", "tapes")
@@ -203,8 +201,10 @@ def test_a_test_that_is_recorded_again_keeps_its_file(project: Project, provider
     assert before == _files(pytester.path / "tapes")
 
 
-def test_what_no_agent_sees_may_be_mended_without_recording_again(project: Project, providers: Providers) -> None:
-    """A tag, a category, the answer key: the dialogue is the same, and so are the ids in it."""
+def test_parts_that_no_agent_sees_can_be_changed_without_recording_again(
+    project: Project, providers: Providers
+) -> None:
+    """A tag, a category, the answer key: the dialogue and the ids in it are the same."""
     providers()
     pytester = project([case("one")])
     pytester.runpytest("--crmeval-agent", "gpt-4.1", "--crmeval-record", "tapes")
@@ -215,7 +215,7 @@ def test_what_no_agent_sees_may_be_mended_without_recording_again(project: Proje
     result.assert_outcomes(passed=1)
 
 
-def test_a_trial_without_a_recording_is_marked_as_replayed_all_the_same(project: Project, providers: Providers) -> None:
+def test_trial_without_a_recording_is_marked_as_replayed(project: Project, providers: Providers) -> None:
     """It was not played live."""
     providers()
     pytester = project([case("one")])
@@ -229,7 +229,7 @@ def test_a_trial_without_a_recording_is_marked_as_replayed_all_the_same(project:
 
 
 def test_cassette_of_another_agent_name_is_reported(project: Project, providers: Providers) -> None:
-    """The folder is named after the agent, as it was given."""
+    """The folder is named after the agent's spec."""
     providers()
     pytester = project([case("one")])
     pytester.runpytest("--crmeval-agent", "gpt-4.1", "--crmeval-record", "tapes")
@@ -240,8 +240,8 @@ def test_cassette_of_another_agent_name_is_reported(project: Project, providers:
     assert "recorded there for this case: gpt-4.1" in reason
 
 
-def test_a_cassette_that_cannot_be_written_stops_the_run(project: Project, providers: Providers) -> None:
-    """The trial is errored, its transcript is there, and nothing more is paid for."""
+def test_cassette_that_cannot_be_written_stops_the_run(project: Project, providers: Providers) -> None:
+    """The trial is errored, its transcript exists, and nothing more is paid for."""
     server = providers()
     pytester = project([case("one"), case("two"), case("three")])
     Path(pytester.path, "tapes").mkdir()
@@ -259,8 +259,8 @@ def test_a_cassette_that_cannot_be_written_stops_the_run(project: Project, provi
 
 
 @pytest.mark.parametrize("broken", ["one.jsonl", "one.judge.jsonl"])
-def test_nothing_is_paid_for_what_cannot_be_recorded(project: Project, providers: Providers, broken: str) -> None:
-    """A cassette with a merge conflict in it, of the agent or of the judge; the others are recorded."""
+def test_nothing_is_paid_for_if_it_cannot_be_recorded(project: Project, providers: Providers, broken: str) -> None:
+    """A cassette of the agent or of the judge has a merge conflict; the others are recorded."""
     server = providers(lambda seen: OPINION if seen.model == "judge" else chatty_brain(seen))
     pytester = project([case("one"), case("two")])
     recording = ("--crmeval-agent", "gpt-4.1", "--crmeval-judge", "openai:judge?samples=1", "--crmeval-record", "tapes")
@@ -277,7 +277,7 @@ def test_nothing_is_paid_for_what_cannot_be_recorded(project: Project, providers
     assert 3 == len(server.seen)
 
 
-def test_a_place_where_nothing_can_be_recorded_is_refused(project: Project, providers: Providers) -> None:
+def test_invalid_folder_for_recording_is_refused(project: Project, providers: Providers) -> None:
     providers()
     pytester = project([case("one")])
     Path(pytester.path, "tapes").write_text("a file, not a folder")
@@ -288,7 +288,7 @@ def test_a_place_where_nothing_can_be_recorded_is_refused(project: Project, prov
     result.stderr.fnmatch_lines(["*--crmeval-record tapes: *tapes is not a writable folder*"])
 
 
-def test_replaying_from_nowhere_is_refused(project: Project) -> None:
+def test_missing_folder_for_replay_is_refused(project: Project) -> None:
     result = project().runpytest("--crmeval-agent", "gpt-4.1", "--crmeval-replay", "nowhere")
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
@@ -296,7 +296,6 @@ def test_replaying_from_nowhere_is_refused(project: Project) -> None:
 
 
 def test_recording_and_replaying_at_once_is_refused(project: Project) -> None:
-    """One or the other."""
     result = project().runpytest("--crmeval-record", "a", "--crmeval-replay", "b")
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret

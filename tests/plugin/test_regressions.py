@@ -1,4 +1,4 @@
-"""``--crmeval-baseline`` and ``--crmeval-gate``: a run compared with an earlier one; and output for CI servers."""
+"""``--crmeval-baseline`` and ``--crmeval-gate``: a run compared with an earlier one, and output for CI servers."""
 
 import json
 import os
@@ -21,17 +21,17 @@ MINE = os.environ.get("PYTEST_XDIST_WORKER", "main")  # workers share a server
 
 
 def rewrite(path: Path, cases: list[dict[str, object]]) -> None:
-    """Have other cases in the project."""
+    """Make the project's cases unknown to the agent."""
     (path / "cases.jsonl").write_text("".join(json.dumps(each) + "\n" for each in cases), encoding="utf-8")
 
 
 def better(pytester: pytest.Pytester) -> None:
-    """Make the agent know all cases: it is the one that changed, and not the cases."""
+    """Make the agent know all cases: the agent changes, and the cases don't."""
     bots = pytester.path / "bots.py"
     bots.write_text(bots.read_text().replace('startswith("Add")', 'startswith(("Add", "Please"))'))
 
 
-def test_a_misspelt_gate_of_the_command_line_is_breached(project: Project) -> None:
+def test_misspelt_gate_on_the_command_line_is_breached(project: Project) -> None:
     gates = [word for name in ("oracle", "orcale") for word in ("--crmeval-gate", f"crm[{name}].passed > 0")]
 
     result = project([case("one")]).runpytest(*NO_XDIST, "--crmeval-agent", "oracle", *gates)
@@ -40,8 +40,8 @@ def test_a_misspelt_gate_of_the_command_line_is_breached(project: Project) -> No
     result.stdout.fnmatch_lines(["gate crm[[]orcale[]].passed > 0: BREACHED (crm has no subject 'orcale'*"])
 
 
-def test_a_run_is_compared_with_another(project: Project) -> None:
-    """Six of seven cases were lost: shown, annotated and summed up, written as documented, and a breach."""
+def test_run_is_compared_with_another(project: Project) -> None:
+    """Six of seven cases were lost: they are shown, annotated and summarised, and the gate is breached."""
     pytester = project([case("stays"), *(failing(f"lost-{n}") for n in range(7))])
     source = (pytester.path / "bots.py").read_text()
     better(pytester)
@@ -71,7 +71,7 @@ def test_a_run_is_compared_with_another(project: Project) -> None:
 
 
 def test_not_worse_gate_allows_cases_that_failed_before(project: Project) -> None:
-    """The same case fails as before; gates of the command line are instead of those of the project."""
+    """The same case fails as before; gates of the command line replace those of the project."""
     cases = [failing("two"), *(case(f"right-{n}") for n in range(5))]
     pytester = project(cases, ini="crmeval_gates = crm.pass_rate >= 0.9")
     pytester.runpytest(*HALF, *NO_XDIST)
@@ -84,8 +84,8 @@ def test_not_worse_gate_allows_cases_that_failed_before(project: Project) -> Non
     result.stdout.no_fnmatch_line("*>= 0.9*")
 
 
-def test_a_baseline_that_is_not_there_ends_the_run_before_it_begins(project: Project) -> None:
-    """Nothing is paid for in vain; the project's own may be missing as long as there was no run."""
+def test_missing_baseline_ends_the_run_before_it_starts(project: Project) -> None:
+    """Nothing is paid for. The project's own baseline may be missing as long as there was no run."""
     pytester = project(ini="crmeval_baseline = kept.json")
 
     result = pytester.runpytest("--crmeval-baseline", "nowhere", *NO_XDIST)
@@ -101,7 +101,7 @@ def test_a_baseline_that_is_not_there_ends_the_run_before_it_begins(project: Pro
     result.stdout.fnmatch_lines(["compared with *"])
 
 
-def test_a_gate_that_can_not_be_read_is_a_mistake(project: Project) -> None:
+def test_gate_with_a_syntax_error_is_a_usage_error(project: Project) -> None:
     result = project().runpytest("--crmeval-gate", "crm.pass_rate >= most")
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
@@ -111,7 +111,7 @@ def test_a_gate_that_can_not_be_read_is_a_mistake(project: Project) -> None:
 
 
 def test_report_has_the_provenance_of_the_run(project: Project) -> None:
-    """Commit, cases, prompts, versions: what it takes to do the same again."""
+    """Commit, cases, prompts, versions: what is needed to repeat it."""
     pytester = project([case("one")])
     for command in (
         ["init", "-q"],
@@ -133,7 +133,7 @@ def test_report_has_the_provenance_of_the_run(project: Project) -> None:
 def test_junit_and_github_get_verdicts_scores_and_annotations(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """JUnit XML has suite, subject, scores and verdict; GitHub a summary of the step, and annotations."""
+    """JUnit XML has suite, subject, scores and verdict; GitHub has a step summary and annotations."""
     pytester = project([case("one"), failing("two")], ini="crmeval_gates = crm.pass_rate >= 0.60")
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(pytester.path / "step.md"))

@@ -1,4 +1,4 @@
-"""What a run leaves on disk."""
+"""The files that a run writes."""
 
 import json
 import os
@@ -25,8 +25,8 @@ def schema() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("way", WAYS, ids=" ".join)
-def test_every_way_of_running_gives_the_same_report(project: Project, way: list[str]) -> None:
-    """With or without xdist, with or without workers: the same trials, the same figures, a valid document."""
+def test_reports_of_all_modes_are_the_same(project: Project, way: list[str]) -> None:
+    """With and without xdist and workers: the same trials, the same figures, a valid document."""
     pytester = project([case("one"), failing("two"), case("three")])
 
     result = pytester.runpytest(*way, "--crmeval-agent", "bots:Half")
@@ -74,7 +74,7 @@ def test_every_way_of_running_gives_the_same_report(project: Project, way: list[
 
 @pytest.mark.parametrize("dist", ["worksteal", "loadscope", "loadfile"])
 def test_every_distribution_plays_every_case_once(project: Project, dist: str) -> None:
-    """Also when a group is part of the node id: the key of a trial stays the same."""
+    """Even if a group is part of the node id: the key of a trial does not change."""
     test = """
     import pytest
 
@@ -113,8 +113,8 @@ def test_controller_has_one_copy_of_each_node_id(project: Project) -> None:
     pytester.runpytest("-n", "2").stdout.fnmatch_lines(["10 ids, 2 strings"])
 
 
-def test_the_journal_holds_what_the_report_sums_up(project: Project) -> None:
-    """One line for the part, one per trial; ``latest`` points at the run."""
+def test_journal_has_the_data_of_the_report(project: Project) -> None:
+    """One line for the part, one per trial; ``latest`` links to the run."""
     pytester = project()
 
     pytester.runpytest("--crmeval-run", "books", "-n", "1")
@@ -128,8 +128,8 @@ def test_the_journal_holds_what_the_report_sums_up(project: Project) -> None:
     assert (pytester.path / "reports/latest").resolve() == pytester.path / "reports/books"
 
 
-def test_the_journal_says_by_which_rules(project: Project) -> None:
-    """Who scores, and what is done with invalid cases."""
+def test_journal_records_the_rules(project: Project) -> None:
+    """The scorers, and how invalid cases are handled."""
     pytester = project([case("one")])
 
     result = pytester.runpytest()
@@ -139,8 +139,8 @@ def test_the_journal_says_by_which_rules(project: Project) -> None:
     result.stdout.no_fnmatch_line("crmeval scorer:*")
 
 
-def test_scorers_that_were_chosen_are_announced(project: Project) -> None:
-    """Figures of another kind should not come as a surprise."""
+def test_selected_scorers_are_shown_in_the_header(project: Project) -> None:
+    """Their figures are not comparable with the usual ones."""
     pytester = project([case("one")])
 
     result = pytester.runpytest("--crmeval-scorer", "clbench", "--crmeval-scorer", "state")
@@ -149,8 +149,7 @@ def test_scorers_that_were_chosen_are_announced(project: Project) -> None:
     assert ["clbench", "state"] == report_of(pytester.path)["run"]["parts"][0]["scorers"]
 
 
-def test_the_usual_scorers_are_the_usual_ones_in_any_order(project: Project) -> None:
-    """Nothing to announce."""
+def test_default_scorers_are_recognised_in_any_order(project: Project) -> None:
     names = ("reply", "state", "calls")
 
     result = project([case("one")]).runpytest(*(f"--crmeval-scorer={name}" for name in names))
@@ -160,8 +159,8 @@ def test_the_usual_scorers_are_the_usual_ones_in_any_order(project: Project) -> 
 
 
 @pytest.mark.parametrize("missing", ["", "one"], ids=["nothing left", "one left"])
-def test_a_run_can_not_go_on_with_other_scorers(project: Project, missing: str) -> None:
-    """Two kinds of verdict do not add up; the message names both, and nothing is written."""
+def test_run_cannot_be_resumed_with_other_scorers(project: Project, missing: str) -> None:
+    """Two kinds of verdict can't be added up; the error names both, and nothing is written."""
     pytester = project([case("one"), case("two")])
     run = ("--crmeval-run", f"rules-{os.environ.get('PYTEST_XDIST_WORKER', 'main')}")
     pytester.runpytest(*run, "-k", "two" if missing else "")
@@ -176,7 +175,7 @@ def test_a_run_can_not_go_on_with_other_scorers(project: Project, missing: str) 
     assert before == journal.read_bytes()
 
 
-def test_a_run_from_before_scorers_were_noted_can_go_on(project: Project) -> None:
+def test_run_without_recorded_scorers_can_be_resumed(project: Project) -> None:
     pytester = project([case("one"), case("two")])
     pytester.runpytest("--crmeval-run", "older", "-k", "two")
     journal = pytester.path / "reports/older/trials.jsonl"
@@ -188,8 +187,8 @@ def test_a_run_from_before_scorers_were_noted_can_go_on(project: Project) -> Non
     pytester.runpytest("--crmeval-run", "older", "--crmeval-scorer", "state").assert_outcomes(passed=1, deselected=1)
 
 
-def test_a_broken_world_is_errored_and_never_a_score_of_zero(project: Project) -> None:
-    """A trial that could not be played has no score, and the pass rate of nothing is absent."""
+def test_infrastructure_failure_is_errored_and_never_a_score_of_zero(project: Project) -> None:
+    """A trial that could not be played has no score, and without trials there is no pass rate."""
     pytester = project([case("one")])
 
     pytester.runpytest("--crmeval-agent", "bots:Broken").assert_outcomes(failed=1)
@@ -206,8 +205,8 @@ def test_a_broken_world_is_errored_and_never_a_score_of_zero(project: Project) -
     )
 
 
-def test_a_run_without_our_cases_leaves_nothing(pytester: pytest.Pytester) -> None:
-    """No folder, no lines: who does not use us does not see us."""
+def test_run_without_cases_writes_nothing(pytester: pytest.Pytester) -> None:
+    """No folder and no output."""
     pytester.makepyfile("def test_nothing(): pass")
 
     result = pytester.runpytest("-n", "1")
@@ -227,7 +226,7 @@ def test_collect_only_writes_no_run(project: Project, option: str) -> None:
 
 
 def test_unwritable_report_is_reported(project: Project) -> None:
-    """In one line, with the figures; the journal has everything, and the run is not green."""
+    """In one line, with the figures; the journal has everything, and the run fails."""
     test = """
     import pathlib, pytest
 
@@ -260,7 +259,7 @@ def test_passwords_are_not_kept(project: Project, given_server: str, monkeypatch
     assert "--postgresql-password=..." in "".join(written)
 
 
-def test_a_test_that_is_run_again_has_a_new_trial(project: Project) -> None:
+def test_repeated_test_has_a_new_trial(project: Project) -> None:
     pytester = project([case("one")])
     pytester.makeconftest(
         """
@@ -279,7 +278,7 @@ def test_a_test_that_is_run_again_has_a_new_trial(project: Project) -> None:
 
 
 def test_skipped_cases_are_not_run(project: Project) -> None:
-    """Counts add up: what was planned and not played is there."""
+    """The counts add up to the number of planned cases."""
     test = """
     import pytest
 

@@ -36,7 +36,7 @@ def pytest_runtest_protocol(item, nextitem):
 
 @pytest.fixture
 def reruns(project: Project) -> pytest.Pytester:
-    """Return a project with the plugin, two cases that fail at the first attempt, and a test of its own."""
+    """Return a project with the plugin, two cases that fail at the first attempt, and a test without cases."""
     pytester = project([case("one"), failing("two"), failing("three")])
     pytester.makepyfile(rerunfailures=PLUGIN, test_other="def test_other(): pass")
     pytester.syspathinsert()
@@ -44,7 +44,7 @@ def reruns(project: Project) -> pytest.Pytester:
 
 
 def test_reruns_of_cases_are_refused_before_anything_is_played(reruns: pytest.Pytester) -> None:
-    """The message names the option for repeats."""
+    """The error names the option for repeats."""
     result = reruns.runpytest("-p", "rerunfailures", "--reruns", "2", "--crmeval-agent", "bots:Half")
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
@@ -53,7 +53,7 @@ def test_reruns_of_cases_are_refused_before_anything_is_played(reruns: pytest.Py
 
 
 def test_reruns_of_other_tests_are_allowed(reruns: pytest.Pytester) -> None:
-    """The test that evaluates is marked: each of its cases is played once."""
+    """The evaluating test is marked, and each of its cases is played once."""
     marked = TEST_FILE.replace("@pytest.mark.conv", "@pytest.mark.flaky(reruns=0)\n@pytest.mark.conv")
     next(reruns.path.glob("test_crm.py")).write_text(marked)
 

@@ -1,4 +1,4 @@
-"""A second time with the same run id does only what is missing."""
+"""A second run with the same id does only what is missing."""
 
 import json
 import os
@@ -18,7 +18,7 @@ RUN = ("--crmeval-run", MINE)
 
 
 def journal(path: Path) -> list[dict[str, Any]]:
-    """Return the trials that have been written, in order."""
+    """Return the recorded trials, in order."""
     lines = (path / f"reports/{MINE}/trials.jsonl").read_text().splitlines()
     return [record["trial"] for line in lines if "trial" in (record := json.loads(line))]
 
@@ -43,8 +43,8 @@ def sorted_by_time(path: Path) -> list[dict[str, Any]]:
     return sorted(first, key=lambda trial: str(trial["case"])) + last
 
 
-def test_nothing_missing_is_a_success(project: Project) -> None:
-    """Not an exit status for 'no tests', and nothing is played."""
+def test_resumed_run_with_nothing_missing_succeeds(project: Project) -> None:
+    """It does not have the exit status for 'no tests', and plays nothing."""
     pytester = project()
     pytester.runpytest(*RUN, "-p", "no:xdist")
 
@@ -55,8 +55,8 @@ def test_nothing_missing_is_a_success(project: Project) -> None:
     assert 3 == len(journal(pytester.path))
 
 
-def test_an_earlier_failure_is_not_forgotten(project: Project) -> None:
-    """The exit status is that of the whole run: trying again does not turn it green."""
+def test_earlier_failure_is_not_forgotten(project: Project) -> None:
+    """The exit status is that of the whole run: resuming does not turn a failure into success."""
     pytester = project([case("one"), failing("two")])
     agent = ("--crmeval-agent", "bots:Half")
     assert pytest.ExitCode.TESTS_FAILED == pytester.runpytest(*RUN, *agent).ret
@@ -65,8 +65,8 @@ def test_an_earlier_failure_is_not_forgotten(project: Project) -> None:
     assert 2 == len(journal(pytester.path))
 
 
-def test_what_errored_is_repeated(project: Project) -> None:
-    """The world may have been mended; the last trial of a case counts."""
+def test_errored_trial_is_repeated(project: Project) -> None:
+    """The infrastructure may work again; the last trial of a case counts."""
     pytester = project([case("one")])
     agent = ("--crmeval-agent", "bots:Broken")
     pytester.runpytest(*RUN, *agent)
@@ -79,7 +79,7 @@ def test_what_errored_is_repeated(project: Project) -> None:
     assert (1, 0) == tuple(report_of(pytester.path)["results"][0][name] for name in ("passed", "errored"))
 
 
-def test_a_changed_case_is_played_again(project: Project) -> None:
+def test_changed_case_is_played_again(project: Project) -> None:
     """Its old trial says nothing about its new content."""
     project([case("one"), case("two")]).runpytest(*RUN)
     changed = case("two")
@@ -92,8 +92,8 @@ def test_a_changed_case_is_played_again(project: Project) -> None:
     assert 2 == report_of(pytester.path)["results"][0]["passed"]
 
 
-def test_the_old_trial_of_a_changed_case_does_not_count(project: Project) -> None:
-    """Neither for the report nor for a gate, when the new content was not played."""
+def test_old_trial_of_a_changed_case_does_not_count(project: Project) -> None:
+    """Neither in the report nor for a gate, if the new content was not played."""
     gate = "crmeval_gates = crm.pass_rate >= 0.60"
     half = ("--crmeval-agent", "bots:Half")
     project([case(name) for name in "abcd"], ini=gate).runpytest(*RUN, *half).assert_outcomes(passed=4)
@@ -106,8 +106,7 @@ def test_the_old_trial_of_a_changed_case_does_not_count(project: Project) -> Non
     assert (0, 1, 3) == (summary["passed"], summary["failed"], summary["not_run"])
 
 
-def test_another_agent_behind_the_same_name_plays_again(project: Project) -> None:
-    """What the other one has done is not its merit."""
+def test_case_is_played_again_by_another_agent_with_the_same_name(project: Project) -> None:
     project([case("one")], ini="crmeval_agents = bot = bots:Half").runpytest(*RUN, "--crmeval-agent", "bot")
     pytester = project([case("one")], ini="crmeval_agents = bot = mute")
 
@@ -118,8 +117,8 @@ def test_another_agent_behind_the_same_name_plays_again(project: Project) -> Non
     assert [{"bot": "bots:Half"}, {"bot": "mute"}] == [part["agents"] for part in report["run"]["parts"]]
 
 
-def test_what_an_earlier_part_planned_is_still_missing(project: Project) -> None:
-    """A run does not become complete by looking at less of it."""
+def test_cases_planned_by_an_earlier_part_are_still_missing(project: Project) -> None:
+    """Selecting fewer cases does not make a run complete."""
     pytester = project([failing("one"), case("two"), case("three")])
     half = ("--crmeval-agent", "bots:Half")
     pytester.runpytest(*RUN, *half, "-x", "-p", "no:xdist")
@@ -131,8 +130,8 @@ def test_what_an_earlier_part_planned_is_still_missing(project: Project) -> None
     assert (1, 1, 1) == tuple(report["results"][0][name] for name in ("passed", "failed", "not_run"))
 
 
-def test_a_test_that_is_red_in_spite_of_its_trial_is_played_again(project: Project) -> None:
-    """Trying again does not turn it green."""
+def test_test_that_failed_outside_its_trial_is_played_again(project: Project) -> None:
+    """Resuming does not turn a failure into success."""
     test = """
     import pytest
 
@@ -152,8 +151,8 @@ def test_a_test_that_is_red_in_spite_of_its_trial_is_played_again(project: Proje
     assert ["test_crm.py::test_conversation[oracle-two]"] == report_of(pytester.path)["run"]["red"]
 
 
-def test_a_run_id_alone_records_nothing(project: Project) -> None:
-    """Where nothing is evaluated, an earlier run is left alone."""
+def test_run_id_without_cases_records_nothing(project: Project) -> None:
+    """An earlier run is not changed."""
     pytester = project()
     pytester.makepyfile(test_other="def test_other(): pass")
     pytester.runpytest(*RUN, "test_crm.py")
@@ -164,8 +163,8 @@ def test_a_run_id_alone_records_nothing(project: Project) -> None:
     assert before == (pytester.path / f"reports/{MINE}/trials.jsonl").read_bytes()
 
 
-def test_a_torn_last_line_is_played_again(project: Project) -> None:
-    """What a crash cut off did not happen; nothing else is lost."""
+def test_torn_last_line_is_played_again(project: Project) -> None:
+    """A trial cut off by a crash does not count; nothing else is lost."""
     pytester = project([case("one"), case("two")])
     pytester.runpytest(*RUN)
     path = pytester.path / f"reports/{MINE}/trials.jsonl"
@@ -176,7 +175,7 @@ def test_a_torn_last_line_is_played_again(project: Project) -> None:
     assert ["one", "two"] == [trial["case"] for trial in journal(pytester.path)]
 
 
-def test_a_journal_that_is_none_is_not_touched(project: Project) -> None:
+def test_file_that_is_not_a_journal_is_not_changed(project: Project) -> None:
     pytester = project()
     path = pytester.mkdir("reports") / f"{MINE}/trials.jsonl"
     path.parent.mkdir()
@@ -189,18 +188,18 @@ def test_a_journal_that_is_none_is_not_touched(project: Project) -> None:
     assert "groceries\n" == path.read_text()
 
 
-def test_an_unnamed_run_is_always_new(project: Project) -> None:
+def test_run_without_a_name_is_always_new(project: Project) -> None:
     """Two runs, two journals."""
     pytester = project()
     pytester.runpytest().assert_outcomes(passed=3)
 
     pytester.runpytest().assert_outcomes(passed=3)
 
-    assert 2 == len(list(pytester.path.glob("reports/*/trials.jsonl"))) - 1  # and ``latest`` is one of them
+    assert 2 == len(list(pytester.path.glob("reports/*/trials.jsonl"))) - 1  # and ``latest`` links to one of them
 
 
 def test_page_of_a_finished_run_is_not_rewritten(project: Project) -> None:
-    """Writing it takes half of the time of a large resumed run with nothing left to play."""
+    """Otherwise writing it would take half of the time of a large resumed run with nothing left to play."""
     pytester = project(ini="crmeval_page = true")
     pytester.runpytest(*RUN).assert_outcomes(passed=3)
     page = pytester.path / f"reports/{MINE}.html"
@@ -234,8 +233,8 @@ def pytest_itemcollected(item):
 """
 
 
-def test_workers_do_not_collect_what_is_done(project: Project) -> None:
-    """To collect tens of thousands of cases takes pytest seconds; those that are left keep their ids."""
+def test_workers_do_not_collect_finished_cases(project: Project) -> None:
+    """Collecting tens of thousands of cases takes pytest seconds; the remaining ones keep their ids."""
     pytester = project()
     pytester.runpytest(*RUN, "-n", "1", "-k", "one or two")
     pytester.makeconftest(COUNTING)
@@ -258,8 +257,8 @@ def test_second(conversation, evaluate):
 """
 
 
-def test_case_of_two_tests_keeps_both_transcripts_when_one_of_them_is_resumed(project: Project) -> None:
-    """Its file is named as in a run that plays both."""
+def test_case_of_two_tests_keeps_both_transcripts_if_one_of_them_is_resumed(project: Project) -> None:
+    """Its file has the same name as in a run that plays both."""
     pytester = project([case("one")], test=TWO_TESTS)
     pytester.runpytest(*RUN, "-n", "1", "--deselect", "test_crm.py::test_second")
     pytester.runpytest(*RUN, "-n", "1").assert_outcomes(passed=1)

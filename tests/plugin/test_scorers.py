@@ -1,4 +1,4 @@
-"""What each scorer sees: agents with one weakness each, on a real CRM, judged by those that are chosen."""
+"""What each scorer sees: agents with one weakness each, on a real CRM."""
 
 from collections.abc import Callable
 from typing import Any
@@ -70,14 +70,14 @@ AGENTS = [f"--crmeval-agent={name}" for name in NAMES]
 
 
 def verdicts(pytester: pytest.Pytester, *arguments: str) -> dict[str, str]:
-    """Return who passed and who failed."""
+    """Return the verdict of each agent."""
     pytester.makepyfile(people=PEOPLE)
     pytester.runpytest(*AGENTS, *arguments)
     return {trial["subject"]: trial["verdict"] for trial in report_of(pytester.path)["trials"]}
 
 
 def passing(*names: str) -> dict[str, str]:
-    """Return the verdicts when these pass, and no others."""
+    """Return the verdicts with only these scorers."""
     return {name: "passed" if name.removeprefix("people:").lower() in names else "failed" for name in NAMES}
 
 
@@ -97,8 +97,8 @@ def test_each_scorer_sees_its_own_part(project: Project, chosen: list[str], expe
     assert expected == verdicts(project([CASE]), *(f"--crmeval-scorer={name}" for name in chosen))
 
 
-def test_the_fixture_goes_before_what_is_chosen(project: Project) -> None:
-    """In its folder: what a project measures is for the project to say."""
+def test_fixture_takes_precedence_over_the_option(project: Project) -> None:
+    """In its folder: the project decides what it measures."""
     pytester = project([CASE])
     pytester.makeconftest(
         """
@@ -118,7 +118,7 @@ def test_the_fixture_goes_before_what_is_chosen(project: Project) -> None:
     assert passing("liar") == verdicts(pytester, "--crmeval-scorer=state")
 
 
-def test_a_failure_says_which_score_and_which_turn(project: Project) -> None:
+def test_failure_names_the_score_and_the_turn(project: Project) -> None:
     pytester = project([CASE])
     pytester.makepyfile(people=PEOPLE)
 
@@ -136,7 +136,7 @@ def test_a_failure_says_which_score_and_which_turn(project: Project) -> None:
 
 
 def test_turns_are_counted_whatever_the_scorers(project: Project) -> None:
-    """The metrics of a run don't depend on what decides its verdicts."""
+    """The metrics of a run don't depend on the scorers that decide its verdicts."""
     pytester = project([CASE])
     verdicts(pytester, "--crmeval-scorer=state")
 

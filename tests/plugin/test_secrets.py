@@ -1,4 +1,4 @@
-"""Keys come from the environment or a .env file, and are seen nowhere."""
+"""Keys come from the environment or a .env file, and are never shown."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -63,13 +63,13 @@ def test_subtests(subtests):
 
 
 def echo(seen: Seen) -> Answer:
-    """Answer with the key that was sent: in words, or in an error."""
+    """Answer with the received key: in words, or in an error."""
     key = seen.headers["authorization"]
     return Status(500, f"your header was {key}") if len(seen.last_user_text) % 2 else Say(f"You said {key}")
 
 
 def written(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield every file of a project except those that the test has written itself."""
+    """Yield every file of a project except those that the test wrote."""
     for file in path.rglob("*"):
         if file.is_file() and file.suffix in {".json", ".jsonl", ".xml", ".log"}:
             yield str(file), file.read_text(encoding="utf-8")
@@ -77,11 +77,11 @@ def written(path: Path) -> Iterator[tuple[str, str]]:
 
 PLAIN = "canary of mine, which looks like no key"
 KEYS = pytest.mark.parametrize("key", [CANARY, PLAIN], ids=["of a known form", "of no known form"])
-"""What looks like a key is taken out by anybody; the other one only by who knows it."""
+"""Text in the format of a key is always redacted; the other key only because its variable is known."""
 
 
 @pytest.mark.parametrize(("key", "xdist"), [(CANARY, ["-p", "no:xdist"]), (PLAIN, ["-n", "1"])])
-def test_a_key_is_seen_nowhere(
+def test_key_is_never_shown(
     project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch, xdist: list[str], key: str
 ) -> None:
     """A server that echoes it, a test that prints and logs it, a traceback that shows it, debug logs of the SDK."""
@@ -108,8 +108,8 @@ def test_a_key_is_seen_nowhere(
     assert "[redacted]" in seen["stdout"]
 
 
-def test_a_secret_in_a_spec_is_refused(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A spec is shown and kept."""
+def test_secret_in_a_spec_is_refused(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Specs are shown and stored."""
     monkeypatch.setenv("MY_SERVICE_TOKEN", "zq81-kkw0-99xy-aab2")
 
     result = project().runpytest("--crmeval-agent", "bots:Half?token=zq81-kkw0-99xy-aab2")
@@ -121,7 +121,7 @@ def test_a_secret_in_a_spec_is_refused(project: Project, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("parameter", ["token=abc", "api_key=x1", "my_password=hunter2", "key=lower", "secret="])
 def test_custom_agent_parameter_with_a_name_like_a_secret_is_refused(project: Project, parameter: str) -> None:
-    """Like in the spec of a model; the error does not repeat the value."""
+    """As in the spec of a model; the error does not repeat the value."""
     result = project().runpytest("--crmeval-agent", f"bots:Half?{parameter}")
 
     name, _, value = parameter.partition("=")
@@ -192,9 +192,9 @@ def test_in():
 def test_no_part_of_a_secret_remains_in_shortened_output(
     project: Project, monkeypatch: pytest.MonkeyPatch, inflight: str
 ) -> None:
-    """Neither we nor pytest leave a part in terminal, JUnit XML, journal, report, page, Markdown or transcripts.
+    """Not in terminal, JUnit XML, journal, report, page, Markdown or transcripts, neither by us nor by pytest.
 
-    Nor do escape sequences of an agent's exception reach the terminal.
+    Escape sequences of an agent's exception don't reach the terminal either.
     """
     known, shaped = "wd40-seven-seas-of-swordfish", "AKIAQ7RK2LMZ81XTPW04"
     monkeypatch.setenv("WAREHOUSE_CREDENTIALS", known)
@@ -221,7 +221,7 @@ def test_no_part_of_a_secret_remains_in_shortened_output(
     assert not {"\x1b", "\x07"} & set(seen["stdout"])
 
 
-def test_a_trial_is_recognised_whatever_the_environment_holds(
+def test_trial_is_recognised_whatever_the_environment_contains(
     project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A variable whose value is in the name of a test hides neither the test nor its trial."""
@@ -236,7 +236,7 @@ def test_a_trial_is_recognised_whatever_the_environment_holds(
 
 
 @KEYS
-def test_a_judges_opinion_is_kept_without_the_key(
+def test_opinion_of_a_judge_is_stored_without_the_key(
     project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
     opinion: dict[str, Json] = {"statements": [{"id": "s1", "reason": f"It said {key}.", "answer": "true"}]}
@@ -251,8 +251,8 @@ def test_a_judges_opinion_is_kept_without_the_key(
     assert key not in kept
 
 
-def test_a_key_may_be_in_an_env_file(project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beside the project's configuration; the file is never shown."""
+def test_key_can_be_in_an_env_file(project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Next to the project's settings; the file is never shown."""
     server = providers()
     monkeypatch.delenv("OPENAI_API_KEY")
     pytester = project([case("one")])
@@ -265,10 +265,10 @@ def test_a_key_may_be_in_an_env_file(project: Project, providers: Providers, mon
     assert CANARY not in result.stdout.str()
 
 
-def test_what_is_set_but_empty_is_filled_by_the_file(
+def test_empty_variable_is_filled_by_the_env_file(
     project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So CI sets a secret that it does not have."""
+    """CI systems set missing secrets to an empty value."""
     server = providers()
     monkeypatch.setenv("OPENAI_API_KEY", "")
     pytester = project([case("one")])
@@ -279,7 +279,7 @@ def test_what_is_set_but_empty_is_filled_by_the_file(
     assert f"Bearer {CANARY}" == server.seen[0].headers["authorization"]
 
 
-def test_what_is_set_goes_before_the_file(project: Project, providers: Providers) -> None:
+def test_variable_takes_precedence_over_the_env_file(project: Project, providers: Providers) -> None:
     server = providers()
     pytester = project([case("one")], ini="crmeval_env_file = secrets.env")
     Path(pytester.path, "secrets.env").write_text("OPENAI_API_KEY=sk-other-0123456789abcdef\n")
@@ -289,8 +289,8 @@ def test_what_is_set_goes_before_the_file(project: Project, providers: Providers
     assert f"Bearer {CANARY}" == server.seen[0].headers["authorization"]
 
 
-def test_an_env_file_that_is_named_has_to_be_there(project: Project, providers: Providers) -> None:
-    """One that is not named need not."""
+def test_env_file_that_is_named_must_exist(project: Project, providers: Providers) -> None:
+    """The default file need not."""
     providers()
     pytester = project(ini="crmeval_env_file = secrets.env")
 
@@ -301,7 +301,7 @@ def test_an_env_file_that_is_named_has_to_be_there(project: Project, providers: 
 
 
 def test_env_file_is_not_read_without_cases(pytester: pytest.Pytester) -> None:
-    """A plugin is loaded in every run; the file is read when a case is to be played."""
+    """The plugin is loaded in every run; the file is read when a case is to be played."""
     Path(pytester.path, ".env").write_text("MY_OWN_VARIABLE=1\n")
     pytester.makepyfile("import os\ndef test_it():\n    assert 'MY_OWN_VARIABLE' not in os.environ\n")
 
@@ -310,10 +310,8 @@ def test_env_file_is_not_read_without_cases(pytester: pytest.Pytester) -> None:
     assert "MY_OWN_VARIABLE" not in os.environ
 
 
-def test_a_server_of_ones_own_needs_no_key(
-    project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ollama and vLLM ask for none."""
+def test_custom_server_needs_no_key(project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ollama and vLLM don't require one."""
     server = providers()
     monkeypatch.delenv("OPENAI_API_KEY")
     monkeypatch.delenv("OPENAI_BASE_URL")

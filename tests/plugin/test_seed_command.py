@@ -1,4 +1,4 @@
-"""The command of the scripts that this comes from, typed as it was there."""
+"""The command line of the simple-evals scripts, as it was used there."""
 
 import json
 import shutil
@@ -19,20 +19,20 @@ SEED = "--eval browsecomp --models gpt-4o,gpt-3.5-turbo --limit 3 --output-dir a
 
 
 def brain(seen: Seen) -> Answer:
-    """Answer whatever is asked; and believe everybody."""
+    """Answer every request; as a judge, accept everything."""
     if "<evidence>" in seen.last_user_text:
         return Call(ToolCall(tool="grade", arguments={"extracted_answer": "x", "reasoning": "-", "correct": "yes"}))
     return Say("Exact Answer: x\nConfidence: 80%")
 
 
 def typed(folder: Path, *words: str) -> str:
-    """Return what a command says."""
+    """Return the output of a command."""
     command = [sys.executable, "-m", "pytest_crmeval.cli", *words]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True, timeout=600).stdout
 
 
 def test_questions_are_submitted_run_and_polled(tmp_path: Path, providers: Callable[..., Loopback]) -> None:
-    """Two models, three questions each, a judge; and no PostgreSQL."""
+    """Two models, three questions each, a judge; without PostgreSQL."""
     server = providers(brain)
     shutil.copytree(EVALS, tmp_path / "evals", ignore=shutil.ignore_patterns("*.jsonl", "test_crm.py", "__pycache__"))
     (tmp_path / "evals/data/questions.jsonl").write_text("")

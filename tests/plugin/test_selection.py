@@ -1,4 +1,4 @@
-"""Selection feels like pytest."""
+"""Cases are selected like any tests of pytest."""
 
 import json
 from collections.abc import Callable
@@ -14,7 +14,7 @@ ODD_IDS = ["v1.2", "a/b", "x::y", "größe", "日本", "with space", "with_space
 
 
 def played(pytester: pytest.Pytester, *arguments: str) -> set[str]:
-    """Return the cases that a run with ``arguments`` has played."""
+    """Return the cases that a run with ``arguments`` played."""
     assert pytest.ExitCode.OK == pytester.runpytest(*arguments).ret
     return {trial["case"] for trial in report_of(pytester.path)["trials"]}
 
@@ -50,7 +50,7 @@ def test_lf_repeats_what_failed(project: Project) -> None:
 
 
 def test_x_stops_at_the_first_failure(project: Project) -> None:
-    """What was not played is counted as such."""
+    """Cases that were not played are counted as not run."""
     pytester = project([failing("one"), case("two"), case("three")])
 
     pytester.runpytest("-x", "-p", "no:xdist", "--crmeval-agent", "bots:Half").assert_outcomes(failed=1)
@@ -71,15 +71,15 @@ def test_several_agents_play_the_same_cases(project: Project) -> None:
 
 
 def test_agents_with_similar_specs_have_different_ids(project: Project) -> None:
-    """Their ids differ, though the characters that tell them apart are not safe for the shell."""
+    """Even if the differing characters are not safe for the shell."""
     pytester = project([case("one")])
     pytester.makepyfile(flex="from bots import Half\nclass Flex(Half):\n    def __init__(self, mood): self.mood = mood")
 
     pytester.runpytest("--crmeval-agent=flex:Flex?mood=*", "--crmeval-agent=flex:Flex?mood=!").assert_outcomes(passed=2)
 
 
-def test_a_sample_is_the_same_for_the_same_seed(project: Project) -> None:
-    """For every agent, on every worker and without any, in dataset order."""
+def test_sample_is_the_same_for_the_same_seed(project: Project) -> None:
+    """For every agent, with and without workers, in dataset order."""
     pytester = project([case(f"case-{number}") for number in range(20)])
     five, alone = ("--crmeval-sample", "5"), ("-p", "no:xdist")
 
@@ -121,7 +121,7 @@ def test_sample_is_the_same_if_k_selects_everything(project: Project) -> None:
 
 
 def test_sample_of_shards_is_drawn_before_k(project: Project) -> None:
-    """All shards must be dealt from the same sample; the header says so."""
+    """All shards must divide the same sample; the header says so."""
     pytester = project([case(f"{kind}-{n}") for n in range(8) for kind in ("deal", "quote")])
 
     result = pytester.runpytest("-k", "quote", "--crmeval-sample", "3", "--crmeval-shard", "1/2", "-p", "no:xdist")
@@ -129,7 +129,7 @@ def test_sample_of_shards_is_drawn_before_k(project: Project) -> None:
     result.stdout.fnmatch_lines(["crmeval cases:  a sample of 3 (seed 0) drawn before -k and -m, shard 1/2"])
 
 
-def test_odd_ids_work(project: Project) -> None:
+def test_unusual_ids_work(project: Project) -> None:
     """They are readable, unique and safe for the shell, and every case is played under its own id."""
     pytester = project([case(name) for name in ODD_IDS])
 
@@ -150,7 +150,7 @@ def test_ids_are_safe_for_the_shell(project: Project) -> None:
     assert not set("".join(names)) & set(" \t'\"`$&|;<>()[]{}*?!\\#")
 
 
-def test_collect_only_is_the_dry_run(project: Project) -> None:
+def test_collect_only_is_a_dry_run(project: Project) -> None:
     """It lists the cases, counts them per suite and subject, and starts nothing."""
     pytester = project()
 
@@ -162,8 +162,8 @@ def test_collect_only_is_the_dry_run(project: Project) -> None:
     assert not (pytester.path / "reports").exists()
 
 
-def test_another_file_replaces_the_markers(project: Project) -> None:
-    """The test, the suite and its gates stay."""
+def test_other_file_replaces_that_of_the_marker(project: Project) -> None:
+    """The test, the suite and its gates stay the same."""
     pytester = project()
     (pytester.path / "other.jsonl").write_text(json.dumps(case("elsewhere")))
 

@@ -53,7 +53,7 @@ def test_summary_and_gates_appear_after_a_killed_worker_with_syrupy_and_warnings
 
 @pytest.mark.parametrize("hook", ["pytest_sessionfinish", "pytest_terminal_summary"])
 def test_summary_and_exit_status_appear_although_another_plugin_raises_at_the_end(project: Project, hook: str) -> None:
-    """The error is shown, and a run that would have been green is red."""
+    """The error is shown, and a run that would have passed fails."""
     pytester = project()
     pytester.makeconftest(f"def {hook}():\n    raise RuntimeError('lost its socks')\n")
 
@@ -69,10 +69,10 @@ def test_summary_and_exit_status_appear_although_another_plugin_raises_at_the_en
     ("gate", "asked", "status"),
     [("crm.pass_rate >= 0.5", "", 0), ("crm.pass_rate >= 0.5", ", 7", 7), ("crm.passed >= 99", ", 0", 1)],
 )
-def test_summary_and_gates_come_though_another_plugin_exits_at_the_end(
+def test_summary_and_gates_appear_although_another_plugin_exits_at_the_end(
     project: Project, gate: str, asked: str, status: int
 ) -> None:
-    """It ends with the status that the plugin asks for, unless the run is red."""
+    """The exit status is the plugin's, unless the run failed."""
     pytester = project(ini=f"crmeval_gates = {gate}\n")
     pytester.makeconftest(f"import pytest\n\ndef pytest_sessionfinish():\n    pytest.exit('no socks'{asked})\n")
 
@@ -83,8 +83,7 @@ def test_summary_and_gates_come_though_another_plugin_exits_at_the_end(
     assert status == result.ret
 
 
-def test_error_of_another_plugin_is_raised_as_ever_where_nothing_was_evaluated(pytester: pytest.Pytester) -> None:
-    """Runs without our cases are none of our business."""
+def test_error_of_another_plugin_is_raised_unchanged_if_nothing_was_evaluated(pytester: pytest.Pytester) -> None:
     pytester.makeconftest("def pytest_sessionfinish():\n    raise RuntimeError('lost its socks')\n")
     pytester.makepyfile("def test_one(): pass")
 

@@ -39,8 +39,8 @@ def error_of(pytester: pytest.Pytester, *arguments: str) -> str:
 
 
 @pytest.mark.parametrize("xdist", [["-n", "1"], NO_XDIST], ids=" ".join)
-def test_value_holds_in_controller_and_workers_and_is_in_the_report(judging: Made, xdist: list[str]) -> None:
-    """Workers collect, so the pattern of checkpoints decides there."""
+def test_value_applies_to_controller_and_workers_and_is_in_the_report(judging: Made, xdist: list[str]) -> None:
+    """Workers collect, so the pattern of checkpoints is applied there."""
     files = {f"checkpoint-{step}/s": [solution("a")] for step in (49, 98)}
     pytester = judging(files, ini="crmeval_checkpoints = checkpoint-49\ncrmeval_page = false")
 
@@ -85,7 +85,7 @@ def test_every_setting_can_be_overridden(pytester: pytest.Pytester) -> None:
 def test_paths_are_relative_to_the_project_as_in_the_ini_file(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where pytest is started in a folder of the project."""
+    """Even if pytest is started in a subfolder of the project."""
     pytester.makeini("[pytest]\n")
     monkeypatch.chdir(pytester.mkdir("below"))
 
@@ -105,7 +105,7 @@ def test_bad_value_has_the_same_error_as_in_the_ini_file(pytester: pytest.Pytest
 
 
 def test_bad_truth_value_names_the_setting(pytester: pytest.Pytester) -> None:
-    """In the ini file pytest reads it, and does not name the setting."""
+    """Pytest reads it from the ini file, and does not name the setting."""
     pytester.makeini("[pytest]\ncrmeval_page = perhaps\n")
 
     assert error_of(pytester).startswith("crmeval_page: must be true or false: ")

@@ -22,7 +22,7 @@ HALF = ("--crmeval-agent", "bots:Half")
 
 
 def run(name: str) -> tuple[str, str]:
-    """Name a run as no other test does at the same time."""
+    """Return a name that no other test uses at the same time."""
     return "--crmeval-run", f"{name}-{MINE}"
 
 
@@ -32,13 +32,13 @@ def cases(passing: int, wrong: int) -> list[dict[str, Any]]:
 
 
 def long(case_id: str, turns: int) -> dict[str, Any]:
-    """Return a case of so many turns."""
+    """Return a case with this number of turns."""
     turn = case(case_id)["turns"][0]
     return case(case_id, turns=[{**turn, "turn_id": number} for number in range(1, turns + 1)])
 
 
 def figures(report: dict[str, Any]) -> dict[str, Any]:
-    """Return what is the same however long it took."""
+    """Return the data that does not depend on time."""
 
     def timeless(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
         kept = [{name: value for name, value in each.items() if name not in {"seconds", "slowest"}} for each in records]
@@ -52,16 +52,16 @@ def figures(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def chosen(pytester: pytest.Pytester, *options: str) -> set[tuple[str, str]]:
-    """Return agent and case of what would be played."""
+    """Return agent and case of the planned trials."""
     result = pytester.runpytest("--collect-only", "-q", *NO_XDIST, *options)
     names = [line.partition("[")[2].rstrip("]") for line in result.outlines if "[" in line]
     return {(agent, case_id) for agent, _, case_id in (name.partition("-") for name in names)}
 
 
-def test_shards_merged_are_the_run_without_shards(
+def test_merged_shards_equal_the_run_without_shards(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Played with xdist and without; the gates are judged of the whole, which can go on like any run."""
+    """Played with and without xdist. The gates are evaluated on the merged run, which can be resumed."""
     pytester = project(cases(4, 2), ini=GATE)
     monkeypatch.chdir(pytester.path)
     agents = (*HALF, "--crmeval-agent", "oracle")
@@ -99,8 +99,8 @@ def test_shards_merged_are_the_run_without_shards(
     refused.stderr.fnmatch_lines(["ERROR: crmeval: run * was merged without the shards 2/2; merge them as well, or *"])
 
 
-def test_a_merged_run_repeats_what_errored(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A shard with an errored trial is red, gates or not; the merged run can be mended."""
+def test_merged_run_repeats_errored_trials(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shard with an errored trial fails, with and without gates; resuming the merged run corrects it."""
     pytester = project(cases(4, 0), ini=GATE)
     monkeypatch.chdir(pytester.path)
     pytester.makepyfile(
@@ -127,8 +127,8 @@ def test_a_merged_run_repeats_what_errored(project: Project, monkeypatch: pytest
     assert (4, 4) == (report_of(pytester.path)["results"][0]["passed"], len(report_of(pytester.path)["trials"]))
 
 
-def test_shards_share_out_what_is_selected(project: Project) -> None:
-    """Disjoint, and together all; all agents of a case in the same; after the sample."""
+def test_shards_divide_the_selected_cases(project: Project) -> None:
+    """They are disjoint and complete; all agents of a case are in the same shard; the sample is drawn first."""
     pytester = project([case(f"case-{number}") for number in range(12)])
     agents = ("--crmeval-agent", "oracle", "--crmeval-agent", "mute")
     asked = (*agents, "--crmeval-sample", "9")
@@ -147,7 +147,7 @@ def test_shards_share_out_what_is_selected(project: Project) -> None:
 
 
 def test_shards_are_balanced(project: Project) -> None:
-    """By turns; or by the seconds of a run that is named."""
+    """By turns, or by the durations of an earlier run."""
     pytester = project([long("long", 3), case("a"), case("b"), case("c")])
 
     by_turns = [{name for _, name in chosen(pytester, "--crmeval-shard", f"{n}/2")} for n in (1, 2)]
@@ -163,8 +163,8 @@ def test_shards_are_balanced(project: Project) -> None:
     assert [["a"], ["b", "c", "long"]] == sorted(map(sorted, by_seconds))
 
 
-def test_an_empty_shard_is_a_part_like_any(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is to be played in it, and nothing is missing with it."""
+def test_empty_shard_is_a_part_like_any_other(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It plays nothing, and the merge needs it."""
     pytester = project([case("one")])
     monkeypatch.chdir(pytester.path)
     full = assigned_shards("crm", {"one": 1.0}, 2)["one"]
@@ -177,14 +177,14 @@ def test_an_empty_shard_is_a_part_like_any(project: Project, monkeypatch: pytest
     assert 0 == cli.main(["merge", f"full-{MINE}", f"empty-{MINE}", "-o", f"both-{MINE}"])
 
 
-def test_without_gates_a_failure_is_pytests(project: Project) -> None:
+def test_without_gates_a_failure_fails_the_shard(project: Project) -> None:
     result = project(cases(0, 2)).runpytest(*HALF, "--crmeval-shard", "1/1", *NO_XDIST)
 
     assert pytest.ExitCode.TESTS_FAILED == result.ret
     result.stdout.fnmatch_lines(["this is shard 1/1; crmeval merge joins the shards"])
 
 
-def test_a_run_is_not_resumed_as_another_shard(project: Project) -> None:
+def test_run_is_not_resumed_as_another_shard(project: Project) -> None:
     pytester = project([case(f"case-{number}") for number in range(4)])
     pytester.runpytest(*run("part"), "--crmeval-shard", "1/2", *NO_XDIST)
 
@@ -216,7 +216,7 @@ def test_a_run_is_not_resumed_as_another_shard(project: Project) -> None:
         ),
     ],
 )
-def test_mistakes_are_answered_with_a_line(project: Project, options: list[str], why: str) -> None:
+def test_mistakes_have_a_one_line_error(project: Project, options: list[str], why: str) -> None:
     pytester = project()
     reports = pytester.mkdir("reports")
     (reports / "mine.json").write_text("{}")
@@ -263,7 +263,7 @@ def test_worker_on_another_machine_is_refused(project: Project) -> None:
 def test_merge_warns_when_an_agent_was_changed_between_shards(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The agent's module has changed; each part of a report records its version and code."""
+    """The module of the agent has changed; each part of a report records its version and code."""
     pytester = project(cases(4, 0))
     monkeypatch.chdir(pytester.path)
     pytester.runpytest_subprocess(*run("a1"), *HALF, "--crmeval-shard", "1/2", "-n", "1")

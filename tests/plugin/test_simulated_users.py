@@ -73,7 +73,7 @@ def simulated(name: str, *facts: str, goal: str = "Have a client added.") -> dic
 
 
 def played_user(seen: Seen) -> Answer:
-    """Say one fact after the other, then end; some goals lead to something else."""
+    """Say one fact after the other, then end; some goals make it deviate."""
     system = seen.body.get("instructions") or seen.body.get("system") or seen.body["messages"][0]["content"]
     system = system if isinstance(system, str) else system[0]["text"]
     said = [each for each in seen.body.get("messages") or seen.body["input"] if each.get("role") == "assistant"]
@@ -123,7 +123,7 @@ def test_bundled_users_are_played_by_a_model_and_scored_by_the_end(
     assert len(cases[0]["turns"]) + 1 == len(transcript["roles"]["user"]["exchanges"])
 
 
-def test_user_that_deviates_is_never_the_fault_of_the_agent(
+def test_deviating_user_is_never_the_fault_of_the_agent(
     simulating: Callable[..., pytest.Pytester], providers: Providers
 ) -> None:
     providers(played_user)
@@ -151,7 +151,7 @@ def test_user_that_deviates_is_never_the_fault_of_the_agent(
     assert ("writes", True) == (score["name"], score["reason"].startswith("written but not requested, and undone: "))
 
 
-def test_models_of_agent_and_user_are_billed_apart_with_cases_in_flight(
+def test_models_of_agent_and_user_are_billed_separately_with_cases_in_flight(
     simulating: Callable[..., pytest.Pytester], providers: Providers
 ) -> None:
     providers(lambda seen: crm_brain(seen) if seen.tools else played_user(seen))
@@ -169,7 +169,7 @@ def test_models_of_agent_and_user_are_billed_apart_with_cases_in_flight(
     assert {("openai:gpt-4.1",)} == {tuple(trial["models"]) for trial in trials}
 
 
-def test_case_is_left_out_without_a_user_and_controls_need_none(simulating: Callable[..., pytest.Pytester]) -> None:
+def test_case_is_skipped_without_a_user_and_controls_need_none(simulating: Callable[..., pytest.Pytester]) -> None:
     pytester = simulating([simulated("goal"), case("plain")])
     agents = ["oracle", "mute", "bots:useless"]
 

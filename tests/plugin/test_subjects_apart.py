@@ -30,10 +30,8 @@ def test_agents_of_several_processes_are_merged_and_judged_separately(
     assert [0, 1] == statuses("whole")
 
 
-def test_agent_that_is_played_after_the_others_joins_their_run(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The same run is resumed with another agent; what the first has played is not played again."""
+def test_agent_that_is_played_later_joins_the_run(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run is resumed with another agent; trials of the first agent are not repeated."""
     pytester = project([case("one"), case("two")])
     monkeypatch.chdir(pytester.path)
     for name in ("oracle", "mute"):

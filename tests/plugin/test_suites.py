@@ -1,4 +1,4 @@
-"""``--crmeval-suite``: only what is asked for by the name of its suite."""
+"""``--crmeval-suite`` selects cases by the name of their suite."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ def test_other(conversation, evaluate):
 """
 
 
-def test_only_the_suites_that_were_named_are_there(project: Project) -> None:
+def test_only_selected_suites_are_played(project: Project) -> None:
     pytester = project(test=TWO_SUITES)
 
     result = pytester.runpytest_inprocess("--collect-only", "--crmeval-suite", "other", "--crmeval-agent", "mute")
@@ -27,7 +27,7 @@ def test_only_the_suites_that_were_named_are_there(project: Project) -> None:
     assert "crm × mute" not in result.stdout.str()
 
 
-def test_several_suites_may_be_named(project: Project) -> None:
+def test_several_suites_can_be_selected(project: Project) -> None:
     pytester = project(test=TWO_SUITES)
 
     result = pytester.runpytest_inprocess("--collect-only", "--crmeval-suite=other", "--crmeval-suite=crm")
@@ -35,7 +35,7 @@ def test_several_suites_may_be_named(project: Project) -> None:
     assert {"crm × oracle: 3 cases", "other × oracle: 3 cases"} <= set(result.outlines)
 
 
-def test_a_suite_that_is_not_there_is_refused(project: Project) -> None:
+def test_unknown_suite_is_refused(project: Project) -> None:
     pytester = project(test=TWO_SUITES)
 
     result = pytester.runpytest_inprocess("--crmeval-suite", "orm")

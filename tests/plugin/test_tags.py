@@ -1,4 +1,4 @@
-"""Tags and splits: what cases are selected and reported by."""
+"""Tags and splits select cases and break down reports."""
 
 import sysconfig
 from collections.abc import Callable
@@ -23,13 +23,13 @@ ACTING = ["skip", "skipif", "xfail", "parametrize", "usefixtures", "filterwarnin
 
 
 def played(pytester: pytest.Pytester, *arguments: str) -> set[str]:
-    """Return the cases that a run with ``arguments`` has played."""
+    """Return the cases that a run with ``arguments`` played."""
     assert pytest.ExitCode.OK == pytester.runpytest(*arguments).ret
     return {trial["case"] for trial in report_of(pytester.path)["trials"]}
 
 
 def refused(pytester: pytest.Pytester, *arguments: str) -> str:
-    """Return what a run says that ends before anything is played, without a traceback."""
+    """Return the output of a run that ends before anything is played, without a traceback."""
     result = pytester.runpytest(*arguments)
     said = f"{result.stdout.str()}\n{result.stderr.str()}"
     assert result.ret in {pytest.ExitCode.INTERRUPTED, pytest.ExitCode.USAGE_ERROR}
@@ -40,7 +40,7 @@ def refused(pytester: pytest.Pytester, *arguments: str) -> str:
 
 
 def test_m_selects_by_tag(project: Project) -> None:
-    """A tag is a mark, and registered: strict pytest is content."""
+    """A tag is a registered mark, so strict pytest accepts it."""
     pytester = project(TAGGED, ini=STRICT)
 
     assert {"one"} == played(pytester, "-m", "refusal and not chain")
@@ -52,8 +52,8 @@ def test_m_selects_by_tag(project: Project) -> None:
     ("expression", "expected"),
     [("two_requests", "three"), ("area_billing", "four"), ("größe", "four"), ("inner", "four")],
 )
-def test_m_says_an_odd_tag_with_underscores(project: Project, expression: str, expected: str) -> None:
-    """Its grammar has no quotes: what it can't say is an underscore, and none comes first."""
+def test_m_replaces_odd_characters_of_a_tag_by_underscores(project: Project, expression: str, expected: str) -> None:
+    """Its grammar has no quotes. An underscore never comes first."""
     assert {expected} == played(project(TAGGED, ini=STRICT), "-m", expression)
 
 
@@ -69,17 +69,17 @@ def test_m_says_an_odd_tag_with_underscores(project: Project, expression: str, e
     ],
 )
 def test_k_selects_by_part_of_a_tag(project: Project, expression: str, expected: set[str]) -> None:
-    """In any case of letters, as it is written in the file or as ``-m`` says it."""
+    """Ignoring case, as written in the file or in the form for ``-m``."""
     assert expected == played(project(TAGGED, ini=STRICT), "-k", expression)
 
 
 def test_k_selects_by_tag_on_workers(project: Project) -> None:
-    """They agree about it."""
+    """The workers select the same cases."""
     assert {"one", "two"} == played(project(TAGGED), "-k", "refusal", "-n", "2")
 
 
-def test_a_tag_option_selects_cases_with_any_of_them(project: Project) -> None:
-    """Exactly as it is written in the file, whatever it is."""
+def test_tag_option_selects_cases_with_any_of_the_tags(project: Project) -> None:
+    """Exactly as written in the file, with any characters."""
     pytester = project(TAGGED, ini=STRICT)
 
     assert {"one", "two"} == played(pytester, "--crmeval-tag", "refusal")
@@ -89,8 +89,8 @@ def test_a_tag_option_selects_cases_with_any_of_them(project: Project) -> None:
     assert {"four"} == played(pytester, "--crmeval-tag", "?")
 
 
-def test_a_split_option_selects_its_cases(project: Project) -> None:
-    """A case without a split is in none; every option narrows what the others leave."""
+def test_split_option_selects_its_cases(project: Project) -> None:
+    """A case without a split is in none; the options are combined."""
     pytester = project(TAGGED)
 
     assert {"one"} == played(pytester, "--crmeval-split", "train")
@@ -98,7 +98,7 @@ def test_a_split_option_selects_its_cases(project: Project) -> None:
     assert {"two"} == played(pytester, "--crmeval-split", "test", "--crmeval-tag", "refusal")
 
 
-def test_a_sample_is_drawn_from_the_selected(project: Project) -> None:
+def test_sample_is_drawn_from_the_selected_cases(project: Project) -> None:
     cases = [case(f"case-{number}", tags=["rare"] if number % 5 == 0 else ["common"]) for number in range(20)]
 
     chosen = played(project(cases), "--crmeval-tag=rare", "--crmeval-sample=3")
@@ -116,7 +116,7 @@ def test_unknown_tag_is_refused_with_the_known_ones(project: Project) -> None:
     )
 
 
-def test_an_unknown_tag_where_there_are_many(project: Project) -> None:
+def test_error_for_an_unknown_tag_is_short_with_many_tags(project: Project) -> None:
     pytester = project([case("one", tags=[f"skill-{number:03d}" for number in range(99)] + ["the-refusal"])])
 
     said = refused(pytester, "--crmeval-tag=refusal")
@@ -125,31 +125,28 @@ def test_an_unknown_tag_where_there_are_many(project: Project) -> None:
     assert "skill-028 ... and 70 more" in said
 
 
-def test_an_unknown_tag_where_there_are_none(project: Project) -> None:
-    """There is nothing to choose from."""
+def test_error_for_an_unknown_tag_without_any_tags(project: Project) -> None:
     assert "--crmeval-tag 'refusal': no case has a tag\n" in refused(project(), "--crmeval-tag=refusal")
 
 
-def test_an_unknown_tag_of_a_dry_run(project: Project) -> None:
+def test_unknown_tag_is_reported_in_a_dry_run(project: Project) -> None:
     assert "no case has this tag" in refused(project(TAGGED), "--crmeval-tag=refused", "--collect-only", "-q")
 
 
-def test_a_split_that_no_case_has(project: Project) -> None:
-    """It says how a case gets one."""
+def test_split_without_any_case_is_refused(project: Project) -> None:
+    """If no case has a split, the error says how to set one."""
     said = refused(project(), "--crmeval-split=test")
 
     assert '--crmeval-split test: no case has a split; add "split": "train" or "split": "test" to the cases' in said
 
 
-def test_a_split_without_cases(project: Project) -> None:
-    """The other one has some."""
+def test_split_without_selected_cases_names_the_others(project: Project) -> None:
     said = refused(project(TAGGED[1:]), "--crmeval-split=train")
 
     assert "--crmeval-split train: no case is in this split; splits: test" in said
 
 
-def test_a_split_that_is_none(project: Project) -> None:
-    """There are two."""
+def test_unknown_split_is_refused(project: Project) -> None:
     assert "invalid choice: 'dev'" in refused(project(TAGGED), "--crmeval-split=dev")
 
 
@@ -162,7 +159,7 @@ def test_other(conversation, evaluate):
 
 
 def test_tag_of_another_suite_is_accepted(project: Project) -> None:
-    """A suite without it is not played, and leaves no skipped test behind."""
+    """A suite without the tag is not played, and leaves no skipped test."""
     pytester = project(TAGGED[:3], test=TWO_SUITES)
     (pytester.path / "cases.jsonl").rename(pytester.path / "other.jsonl")
     pytester = project([case("elsewhere", tags=["dates"])], test=TWO_SUITES)
@@ -173,8 +170,8 @@ def test_tag_of_another_suite_is_accepted(project: Project) -> None:
     assert ["other"] == [summary["suite"] for summary in report_of(pytester.path)["results"]]
 
 
-def test_labels_that_never_meet_select_nothing(project: Project) -> None:
-    """As with ``-k``: each of them is there, no case has both."""
+def test_tags_that_no_case_has_together_select_nothing(project: Project) -> None:
+    """As with ``-k``: each of the tags exists, but no case has both."""
     result = project(TAGGED).runpytest("--crmeval-tag=chain", "--crmeval-split=train", "-p", "no:xdist")
 
     assert pytest.ExitCode.NO_TESTS_COLLECTED == result.ret
@@ -182,7 +179,7 @@ def test_labels_that_never_meet_select_nothing(project: Project) -> None:
 
 
 def test_broken_file_is_reported_before_an_unknown_tag(project: Project) -> None:
-    """It may be the one that has it."""
+    """The unreadable file may contain the tag."""
     pytester = project(TAGGED, test=TWO_SUITES)
     (pytester.path / "other.jsonl").write_text("{", encoding="utf-8")
 
@@ -193,7 +190,7 @@ def test_broken_file_is_reported_before_an_unknown_tag(project: Project) -> None
 
 
 def test_tag_that_is_also_a_marker_is_refused(project: Project) -> None:
-    """It would skip its case, forgive it or break it; a plugin's mark as much as pytest's own. Nothing is played."""
+    """It would skip, xfail or break its case, and so would the mark of a plugin. Nothing is played."""
     pytester = project([case("one", tags=["fine"]), case("two", tags=["skip"]), case("three", tags=["my own"])])
     pytester.makepyfile(test_plain="def test_plain(): pass")
     pytester.makeconftest("def pytest_configure(config): config.addinivalue_line('markers', 'my_own(x): acts')")
@@ -222,14 +219,14 @@ def test_many_tags_that_are_markers_are_reported_briefly(project: Project) -> No
     assert "... and 3 more" in said
 
 
-def test_the_same_tags_in_two_tests(project: Project) -> None:
+def test_two_tests_can_have_the_same_tags(project: Project) -> None:
     pytester = project(TAGGED, ini=STRICT, test=TWO_SUITES.replace("other.jsonl", "cases.jsonl"))
 
     pytester.runpytest("-m", "chain", "-p", "no:xdist").assert_outcomes(passed=2, deselected=8)
 
 
-def test_the_selection_is_announced_and_recorded(project: Project) -> None:
-    """Who reads the report has to know what it is about."""
+def test_selection_is_shown_and_recorded(project: Project) -> None:
+    """A reader of the report must know which cases it covers."""
     pytester = project(TAGGED)
     asked = ["--crmeval-tag=refusal", "--crmeval-tag=chain", "--crmeval-split=test", "--crmeval-sample=9"]
 
@@ -240,7 +237,7 @@ def test_the_selection_is_announced_and_recorded(project: Project) -> None:
     assert (["refusal", "chain"], "test", 9) == (part["tags"], part["split"], part["sample"])
 
 
-def test_no_selection_is_not_announced(project: Project) -> None:
+def test_header_without_a_selection_does_not_mention_it(project: Project) -> None:
     pytester = project(TAGGED)
 
     pytester.runpytest().stdout.no_fnmatch_line("crmeval cases:*")
@@ -265,7 +262,7 @@ def test_report_distinguishes_similar_tags(pytester: pytest.Pytester, project: P
 
 
 def test_many_tags_stay_readable(pytester: pytest.Pytester, project: Project) -> None:
-    """Those with most cases are shown, in order, and a long one is cut; the JSON report has them all."""
+    """The most frequent ones are shown, in order, and long names are cut; the JSON report has all of them."""
     rare = [f"rare-{number:02d}" for number in range(60)]
     cases = [case("one", tags=["frequent", *rare]), case("two", tags=["zoo", "frequent"]), case("three", tags=["zoo"])]
     cases[0]["tags"] += ["long " * 50, "two\nlines"]

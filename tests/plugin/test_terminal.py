@@ -1,4 +1,4 @@
-"""What a person sees."""
+"""The output on the terminal."""
 
 import re
 from collections.abc import Callable
@@ -15,13 +15,13 @@ Project = Callable[..., pytest.Pytester]
 
 @pytest.fixture(autouse=True)
 def narrow_terminal(wide_terminal: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look at what is shown on 80 columns."""
+    """Set the width to 80 columns."""
     del wide_terminal
     monkeypatch.setenv("COLUMNS", "80")
 
 
 def ours(said: str) -> str:
-    """Return our part of the output, with what changes from run to run taken out."""
+    """Return the plugin's part of the output, without varying parts."""
     lines = [line for line in said.splitlines() if line.startswith("crmeval ")]
     text = "\n".join([*lines, *summary(said)])
     return re.sub(r"PostgreSQL at .*", "PostgreSQL at <somewhere>", text)
@@ -36,7 +36,7 @@ def summary(said: str) -> list[str]:
 
 @pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
 def test_header_and_summary(project: Project, snapshot: SnapshotAssertion, xdist: list[str]) -> None:
-    """Which run, which agents, which server; then the figures, the gates and where the report is."""
+    """The run, the agents and the server; then the figures, the gates and the path of the report."""
     ini = "crmeval_gates = crm.pass_rate >= 0.60\ncrmeval_agents = closer = bots:Half"
     pytester = project([case("one"), failing("two")], ini=ini)
 
@@ -46,7 +46,7 @@ def test_header_and_summary(project: Project, snapshot: SnapshotAssertion, xdist
     assert snapshot(name="header and summary") == ours(result.stdout.str()).replace(run, "<run>")
 
 
-def test_quiet_shows_the_summary_only(project: Project) -> None:
+def test_quiet_run_shows_only_the_summary(project: Project) -> None:
     result = project().runpytest("-q")
 
     result.stdout.no_fnmatch_line("crmeval run:*")
@@ -59,8 +59,8 @@ def test_heading_of_the_summary_follows_an_empty_line_like_those_of_pytest(proje
     assert re.search(r"\[100%\]\n\n=+ crmeval =+\nsuite +subject .*\ncrm +oracle ", said)
 
 
-def test_a_failure_shows_dialogue_and_difference(project: Project) -> None:
-    """Who said what, which calls, where it went wrong."""
+def test_failure_shows_dialogue_and_difference(project: Project) -> None:
+    """The dialogue with its calls, what is wrong, and the difference in the CRM."""
     result = project([failing("two")]).runpytest("--crmeval-agent", "bots:Half")
 
     result.stdout.fnmatch_lines(
@@ -79,6 +79,16 @@ def test_a_failure_shows_dialogue_and_difference(project: Project) -> None:
         result.stdout.no_fnmatch_line(line)
 
 
+def test_error_of_an_agent_fits_the_terminal(project: Project) -> None:
+    pytester = project([case("one")])
+    pytester.makepyfile(wrong="def dicts(messages, tools):\n    return {}")
+
+    shown = pytester.runpytest("--crmeval-agent", "wrong:dicts").stdout.str().partition(" FAILURES ")[2]
+
+    assert '    return "Acme is an active client."  # or answer the user' in shown
+    assert all(len(line) <= 80 for line in shown.splitlines())
+
+
 MIXED = """
 import pytest
 
@@ -92,8 +102,8 @@ def test_of_the_user():
 """
 
 
-def test_few_failed_cases_are_shown_and_other_tests_as_always(project: Project) -> None:
-    """Of fifteen failed cases ten have a dialogue; a failed test that is not a case has its text and its line."""
+def test_few_failed_cases_are_shown_and_other_tests_as_usual(project: Project) -> None:
+    """Ten of fifteen failed cases have a dialogue; a failed test that is not a case is shown by pytest as always."""
     pytester = project([failing(f"wrong-{n:02}") for n in range(15)], test=MIXED)
 
     said = pytester.runpytest("--crmeval-agent", "bots:Half", "-n", "1").stdout.str()
@@ -109,7 +119,7 @@ def test_few_failed_cases_are_shown_and_other_tests_as_always(project: Project) 
     assert said.rstrip().splitlines()[-1].strip("= ").startswith("16 failed in ")
 
 
-def test_failed_cases_to_show_are_a_setting_and_verbose_shows_all(project: Project) -> None:
+def test_number_of_failed_cases_shown_is_a_setting_and_verbose_shows_all(project: Project) -> None:
     """With the source of the test, the repr of the trial, and a line for each."""
     pytester = project([failing(f"wrong-{n:02}") for n in range(12)], ini="crmeval_failures = 2", test=MIXED)
     few = pytester.runpytest("--crmeval-agent", "bots:Half", "-p", "no:xdist").stdout.str()
@@ -121,7 +131,7 @@ def test_failed_cases_to_show_are_a_setting_and_verbose_shows_all(project: Proje
 
 
 def test_other_plugins_see_all_failed_cases(project: Project) -> None:
-    """A plugin that counts them in its summary counts all of them."""
+    """A plugin that counts failures in its summary counts all of them."""
     pytester = project([failing("one"), failing("two")], ini="crmeval_failures = 1")
     pytester.makeconftest(
         """
@@ -136,7 +146,7 @@ def test_other_plugins_see_all_failed_cases(project: Project) -> None:
 
 
 def test_summary_is_the_last_thing_on_a_screen_of_80_columns(project: Project) -> None:
-    """In a real terminal, with a name that is too long: nothing wraps, and the gates are still on the screen."""
+    """In a real terminal, with a very long name: nothing wraps, and the gates are visible."""
     name = "a-company-wide-sales-assistant-of-the-second-generation"
     ini = f"crmeval_gates = crm.pass_rate >= 0.60\ncrmeval_agents = {name} = bots:Half"
     pytester = project([failing(f"a-conversation-with-a-long-name-{n}") for n in range(12)], ini=ini)
@@ -164,7 +174,7 @@ def test_passwords_are_never_shown(project: Project, given_server: str, monkeypa
     assert not [path for path in pytester.path.rglob("*.json*") if "hunter2" in path.read_text()]
 
 
-def test_help_teaches(pytester: pytest.Pytester) -> None:
+def test_help_explains_the_options(pytester: pytest.Pytester) -> None:
     """Options and settings are in ``--help``."""
     said = pytester.runpytest("--help").stdout.str()
 

@@ -24,7 +24,7 @@ def test_question(question, evaluate):
 
 
 def chat(content: str, **more: Any) -> Answer:  # noqa: ANN401 (JSON)
-    """Return an answer of a compatible server, with fields of its own."""
+    """Return an answer of a compatible server, with its own fields."""
     message = {"role": "assistant", "content": content, **more}
     return Malformed(json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}).encode())
 
@@ -52,7 +52,6 @@ def asked(pytester: pytest.Pytester, *agents: str) -> dict[str, Any]:
     ],
 )
 def test_thoughts_are_not_scored(pytester: pytest.Pytester, providers: Providers, answer: Answer, verdict: str) -> None:
-    """They neither pass nor fail the trial."""
     providers([answer])
 
     assert verdict == asked(pytester, "openai:m?retries=0")["verdict"]
@@ -60,7 +59,7 @@ def test_thoughts_are_not_scored(pytester: pytest.Pytester, providers: Providers
 
 @pytest.mark.parametrize("agent", ["openai:m?retries=0", "openai:m?retries=0&api=responses", "anthropic:m?retries=0"])
 def test_reply_with_only_thoughts_has_a_note(pytester: pytest.Pytester, providers: Providers, agent: str) -> None:
-    """With any API, in the notes, in the reason and on the terminal."""
+    """With any API: in the notes, in the reason and on the terminal."""
     providers([Say("<think>Answer: Paris")])
 
     trial = asked(pytester, agent)
@@ -70,7 +69,7 @@ def test_reply_with_only_thoughts_has_a_note(pytester: pytest.Pytester, provider
 
 
 def thinking(seen: Seen) -> Answer:
-    """Think, then call; think, then speak."""
+    """Think, then call; think, then answer."""
     if not seen.results:
         return Call(ToolCall(tool="create_new_client", arguments=dict(ADA)), text=f"<think>{THOUGHT}</think>")
     return Say(f"<think>{THOUGHT}</think>Ada Ltd is a client now. They always pay us in cash.")
@@ -78,10 +77,10 @@ def thinking(seen: Seen) -> Answer:
 
 @pytest.mark.usefixtures("given_server")
 @pytest.mark.parametrize("agent", ["openai:m?retries=0", "anthropic:m?retries=0"])
-def test_thoughts_are_kept_and_never_sent_back(
+def test_thoughts_are_stored_and_never_sent_back(
     project: Callable[..., pytest.Pytester], providers: Providers, agent: str
 ) -> None:
-    """In two turns of a conversation: transcript, cassette and page have them, requests and the judge don't."""
+    """In two turns of a conversation: transcript, cassette and page have them; requests and the judge don't."""
     server = providers(thinking)
     two_turns = case("one")
     bob = {"name": "Bob Ltd", "email": "bob@bob.example", "status": "Active"}

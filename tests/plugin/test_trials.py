@@ -1,4 +1,4 @@
-"""``--crmeval-trials``: each case several times, which makes repeats and no more cases."""
+"""``--crmeval-trials`` plays each case several times: repeats are not additional cases."""
 
 import os
 from collections.abc import Callable
@@ -20,12 +20,12 @@ MINE = os.environ.get("PYTEST_XDIST_WORKER", "main")  # workers share a server
 
 
 def played(path: Path) -> list[tuple[str, int]]:
-    """Return which trials of which cases there are."""
+    """Return the numbers of the trials of each case."""
     return sorted((trial["case"], trial.get("trial", 1)) for trial in report_of(path)["trials"])
 
 
 def test_each_case_is_played_once_per_trial(project: Project) -> None:
-    """Counts are of trials, cases stay cases, and there are pass@k and pass^k; the table says both."""
+    """Trials are counted, the number of cases stays the same, and there are pass@k and pass^k; the table shows both."""
     pytester = project([case("one"), failing("two")])
 
     result = pytester.runpytest(*HALF, "--crmeval-trials", "3", *NO_XDIST)
@@ -40,8 +40,8 @@ def test_each_case_is_played_once_per_trial(project: Project) -> None:
     result.stdout.fnmatch_lines(["suite  subject  cases  trials *", "crm    half         2       6 *"])
 
 
-def test_repeats_have_names_of_their_own(project: Project) -> None:
-    """Also beside a case that is called like one; -k finds them."""
+def test_repeats_have_their_own_names(project: Project) -> None:
+    """Even next to a case with such a name; -k finds them."""
     pytester = project([case("one"), case("one-t2")])
 
     result = pytester.runpytest("--collect-only", "-q", "--crmeval-trials", "2", *NO_XDIST)
@@ -50,8 +50,8 @@ def test_repeats_have_names_of_their_own(project: Project) -> None:
     assert ["oracle-one", "oracle-one-t2", "oracle-one~t2", "oracle-one-t2-t2"] == names
 
 
-def test_a_run_that_goes_on_plays_the_repeats_that_are_missing(project: Project) -> None:
-    """Two were tried before, and a third is asked for."""
+def test_resumed_run_plays_the_missing_repeats(project: Project) -> None:
+    """Two were played before, and a third is requested."""
     pytester = project()
     run = ("--crmeval-run", f"more-{MINE}")
     pytester.runpytest("--crmeval-trials", "2", *run)
@@ -65,7 +65,7 @@ def test_a_run_that_goes_on_plays_the_repeats_that_are_missing(project: Project)
 def test_repeats_of_a_case_are_in_one_shard(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And the merged run has them all; a shard with another number of them does not fit."""
+    """The merged run has all of them; a shard with a different number conflicts."""
     pytester = project([case(f"case-{n}") for n in range(4)])
     for index, trials in ((1, 2), (2, 2)):
         run = ("--crmeval-run", f"s{index}-{MINE}", "--crmeval-shard", f"{index}/2", *NO_XDIST)
@@ -80,7 +80,7 @@ def test_repeats_of_a_case_are_in_one_shard(
     assert (4, 8, 8) == (summary["cases"], summary["planned"], summary["passed"])
 
 
-def test_repeats_are_recorded_replayed_and_read_apart(project: Project, providers: Providers) -> None:
+def test_repeats_are_recorded_and_replayed_separately(project: Project, providers: Providers) -> None:
     """Each has a transcript and a section of the cassette, also with cases in flight."""
     providers()
     pytester = project([case("one")])
@@ -99,7 +99,7 @@ def test_repeats_are_recorded_replayed_and_read_apart(project: Project, provider
     assert [True, True] == [trial["bill"]["replayed"] for trial in trials]
 
 
-def test_no_trial_at_all_is_a_mistake(project: Project) -> None:
+def test_zero_trials_are_refused(project: Project) -> None:
     result = project().runpytest("--crmeval-trials", "0")
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret

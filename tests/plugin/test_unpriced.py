@@ -17,8 +17,8 @@ UNPRICED = ("--crmeval-agent", "openai:m")
 PRICED = ("--crmeval-agent", "openai:n?price=2/8")
 
 
-def test_the_report_is_as_documented(project: Project, providers: Providers) -> None:
-    """What is spent is a number, also where it is only what is known."""
+def test_report_with_an_unknown_price_is_valid(project: Project, providers: Providers) -> None:
+    """The amount spent is a number, even if only a part of it is known."""
     providers()
     pytester = project([case("one")])
 
@@ -36,7 +36,7 @@ def test_the_report_is_as_documented(project: Project, providers: Providers) -> 
     [((*UNPRICED, *PRICED), "more than $0.00072"), (UNPRICED, "unknown"), (PRICED, "$0.00072")],
     ids=["some", "nothing", "all"],
 )
-def test_the_summary_says_how_much_of_the_sum_is_known(
+def test_summary_shows_that_the_known_cost_is_only_a_part(
     project: Project, providers: Providers, agents: tuple[str, ...], shown: str
 ) -> None:
     """Unknown is not zero."""

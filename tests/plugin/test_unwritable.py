@@ -32,7 +32,7 @@ def pytest_crmeval_trial_finished(config, trial):
     ids=["folder removed", "file removed", "file replaced"],
 )
 def test_run_stops_when_its_journal_is_removed_or_replaced(project: Project, what: str) -> None:
-    """The next trial notices; without a journal a resume would pay for everything again."""
+    """The next trial notices; without a journal, resuming would pay for everything again."""
     pytester = project([case(f"case-{number}") for number in range(8)])
     pytester.makeconftest(AFTER_TWO.format(what=what))
 
@@ -45,8 +45,8 @@ def test_run_stops_when_its_journal_is_removed_or_replaced(project: Project, wha
     assert 2 <= len(report["trials"]) < 8
 
 
-def test_a_journal_that_is_removed_after_the_last_trial_is_noticed(project: Project) -> None:
-    """No trial comes after it, and a resume would pay for everything again."""
+def test_journal_that_is_removed_after_the_last_trial_is_noticed(project: Project) -> None:
+    """No trial follows, and resuming would pay for everything again."""
     pytester = project([case("one"), case("two")])
     pytester.makeconftest(AFTER_TWO.format(what='shutil.rmtree("reports", ignore_errors=True)'))
 
@@ -65,8 +65,8 @@ def test_a_journal_that_is_removed_after_the_last_trial_is_noticed(project: Proj
     ],
     ids=["removed", "spoilt"],
 )
-def test_summary_comes_after_ctrl_c_though_the_journal_is_lost(project: Project, what: str, output: str) -> None:
-    """With the trials that were played, and with the reason why they can't be resumed."""
+def test_summary_appears_after_ctrl_c_although_the_journal_is_lost(project: Project, what: str, output: str) -> None:
+    """With the finished trials, and the reason why the run can't be resumed."""
     pytester = project([case(f"case-{number}") for number in range(4)])
     pytester.makeconftest(AFTER_TWO.format(what=f"{what}; raise KeyboardInterrupt"))
 
@@ -77,8 +77,8 @@ def test_summary_comes_after_ctrl_c_though_the_journal_is_lost(project: Project,
     assert 2 == len(report_of(pytester.path)["trials"])
 
 
-def test_trial_is_recorded_without_its_transcript_when_that_cannot_be_written(project: Project) -> None:
-    """There is a file in place of the folder: the trials count, and the summary says what is missing."""
+def test_trial_is_recorded_without_its_transcript_if_that_cannot_be_written(project: Project) -> None:
+    """A file is in the place of the folder: the trials count, and the summary says what is missing."""
     pytester = project([case("one"), case("two")])
     folder = pytester.path / "reports" / "no-room"
     folder.mkdir(parents=True)

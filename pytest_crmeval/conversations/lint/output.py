@@ -8,11 +8,11 @@ from pytest_crmeval.domain.json import JsonObject
 
 SCHEMA = "crmeval.lint/1"
 _DIVERSITY = {
-    "utterances": "different utterances, ignoring ids",
-    "templates": "different tools, utterances and arguments, ignoring ids",
-    "conversation_shapes": "different conversations, ignoring ids",
-    "tool_sequences": "different sequences of tools",
-    "conversations_that_never_write": "conversations that never write",
+    "utterances": "distinct utterances, ignoring ids",
+    "templates": "distinct turns (utterance, tool and arguments), ignoring ids",
+    "conversation_shapes": "distinct conversations, ignoring ids",
+    "tool_sequences": "distinct sequences of tools",
+    "conversations_that_never_write": "conversations without a write",
 }
 
 
@@ -71,8 +71,8 @@ def lines(lint: Lint) -> Iterator[str]:
     yield f"{_many(len(lint.files), 'file')}, {_many(lint.conversations, 'conversation')}, {_many(lint.turns, 'turn')}"
     for name, meaning in _DIVERSITY.items():
         yield f"{figures[name]:>7}  {meaning}"
-    yield f"{lint.diversity.reads:>7}  turns that only read ({lint.diversity.read_share:.1%})"
-    yield f"{lint.reproducible:>7}  expected responses that a truthful agent could give word for word"
+    yield f"{lint.diversity.reads:>7}  turns without a write ({lint.diversity.read_share:.1%})"
+    yield f"{lint.reproducible:>7}  expected responses without times and ids that an agent can't know"
     yield f"{lint.invalid:>7}  invalid conversations"
 
 

@@ -91,7 +91,6 @@ def test_help_says_how_a_run_is_started(capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize(
     "arguments",
     [
-        [],
         ["reprot"],
         ["report", "a", "b"],
         ["--nope"],
@@ -217,3 +216,8 @@ def test_a_program_sees_no_progress(cases: Cases, capsys: pytest.CaptureFixture[
     cli.main(["lint", cases(*(case(str(number)) for number in range(250)))])
 
     assert "" == capsys.readouterr().err
+
+
+def test_crmeval_without_a_command_shows_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert 2 == cli.main([])
+    assert "    init                write a first evaluation project\n" in capsys.readouterr().err

@@ -79,7 +79,9 @@ MISSED = (
         "notes: missing: content='Call back.'\n"
         "notes: 2 unexpected: content='Hello.'",
     ),
-    Score(name="calls", value=2 / 3, reason="turn 3: no call was answered; expected add_note(content='Call back.')"),
+    Score(
+        name="calls", value=2 / 3, reason="turn 3: not written: add_note(content='Call back.') (asked: \"Note it.\")"
+    ),
     Score(name="reply", value=1 / 3, reason="turn 2: it said nothing\nturn 3: the reply does not say 84000.5"),
     Score(name="polite", value=1.0, reason="turn 1: as polite as can be"),
     Score(name="brief", value=0.5, threshold=0.75),
