@@ -1,4 +1,4 @@
-"""``crmeval``: what is not a test run."""
+"""The command ``crmeval`` itself, ``crmeval report`` and ``crmeval lint``."""
 
 import io
 import json
@@ -18,7 +18,7 @@ from tests.projects import case
 
 
 def write(folder: Path, run: str) -> None:
-    """Leave the report of a run behind."""
+    """Write the report of a run."""
     trials = [trial("one"), trial("two", Verdict.FAILED)]
     played = {each.planned.key: each for each in trials}
     facts = {"id": run, "started": "2026-11-16T02:18:47+00:00"}
@@ -28,7 +28,7 @@ def write(folder: Path, run: str) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Stand in a project with two runs, and return the folder of their reports."""
+    """Change to a project with two runs, and return the folder of their reports."""
     monkeypatch.chdir(tmp_path)
     for run in ("first", "second"):
         write(tmp_path / "reports", run)
@@ -37,7 +37,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.usefixtures("folder")
 def test_report_shows_the_latest_run(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
-    """When nothing else is asked for."""
     assert 0 == cli.main(["report"])
     assert snapshot == capsys.readouterr().out
 
@@ -58,7 +57,7 @@ def test_report_looks_in_another_folder(tmp_path: Path, capsys: pytest.CaptureFi
     assert capsys.readouterr().out.startswith("run mine,")
 
 
-def test_a_run_that_is_not_there_is_status_2(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_run_is_status_2(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shown = "'third': reports has no run with this id, and there is no such file or folder"
 
     assert 2 == cli.main(["report", "third"])
@@ -67,21 +66,21 @@ def test_a_run_that_is_not_there_is_status_2(folder: Path, capsys: pytest.Captur
 
 
 @pytest.mark.parametrize("junk", ["", "{", "[]", '{"schema": "crmeval.report/1", "results": [7]}'])
-def test_junk_is_status_2(folder: Path, capsys: pytest.CaptureFixture[str], junk: str) -> None:
+def test_invalid_report_is_status_2(folder: Path, capsys: pytest.CaptureFixture[str], junk: str) -> None:
     (folder / "junk.json").write_text(junk, encoding="utf-8")
 
     assert 2 == cli.main(["report", "junk"])
     assert capsys.readouterr().err.startswith("crmeval: reports/junk.json: not a report")
 
 
-def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         cli.main(["--version"])
 
     assert f"crmeval {version('pytest-crmeval')}\n" == capsys.readouterr().out
 
 
-def test_help_says_how_a_run_is_started(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_shows_how_to_start_a_run(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         cli.main(["--help"])
 
@@ -100,7 +99,7 @@ def test_help_says_how_a_run_is_started(capsys: pytest.CaptureFixture[str]) -> N
         ["lint", "a", "--examples", "many"],
     ],
 )
-def test_what_is_not_understood_is_status_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_arguments_are_status_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         cli.main(arguments)
 
@@ -112,7 +111,7 @@ Cases = Callable[..., str]
 
 @pytest.fixture
 def cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cases:
-    """Stand in an empty folder, and return a function that writes cases to a file there and returns its name."""
+    """Change to an empty folder, and return a function that writes cases to a file there and returns its name."""
     monkeypatch.chdir(tmp_path)
 
     def write(*records: dict[str, Any], name: str = "cases.jsonl") -> str:
@@ -133,7 +132,7 @@ def broken(case_id: str) -> dict[str, Any]:
 
 
 def test_lint_finds_nothing(cases: Cases, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
-    """It still says how much it has looked at."""
+    """It still shows the size of the file."""
     assert 0 == cli.main(["lint", cases(case("one"), case("two"))])
     assert snapshot == capsys.readouterr().out
 
@@ -141,18 +140,18 @@ def test_lint_finds_nothing(cases: Cases, capsys: pytest.CaptureFixture[str], sn
 def test_lint_shows_what_it_finds(
     cases: Cases, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
 ) -> None:
-    """What makes a case invalid first; arguments are checked by the tools themselves."""
+    """The kinds that make a case invalid come first; arguments are checked by the tools themselves."""
     assert 1 == cli.main(["lint", cases(broken("one"), broken("two"), case("three")), "--examples", "1"])
     assert snapshot == capsys.readouterr().out
 
 
-def test_what_is_merely_irregular_is_status_0(cases: Cases, capsys: pytest.CaptureFixture[str]) -> None:
-    """It can be played."""
+def test_irregular_cases_are_status_0(cases: Cases, capsys: pytest.CaptureFixture[str]) -> None:
+    """They can be played."""
     assert 0 == cli.main(["lint", cases(case("one", complexity_level="complex"))])
     assert "level-not-turns: 1 conversation\n" in capsys.readouterr().out
 
 
-def test_lint_speaks_json(cases: Cases, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lint_prints_json(cases: Cases, capsys: pytest.CaptureFixture[str]) -> None:
     """One document, with the same status."""
     files = [cases(case("größe"), name="a.jsonl"), cases(broken("two"), name="b.jsonl")]
 
@@ -172,9 +171,7 @@ def test_lint_speaks_json(cases: Cases, capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.parametrize("arguments", [["nope.jsonl"], ["good.jsonl", "nope.jsonl"]])
-def test_a_file_that_can_t_be_opened_is_status_2(
-    cases: Cases, capsys: pytest.CaptureFixture[str], arguments: list[str]
-) -> None:
+def test_unreadable_file_is_status_2(cases: Cases, capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     cases(case("one"), name="good.jsonl")
 
     assert 2 == cli.main(["lint", *arguments])
@@ -184,7 +181,7 @@ def test_a_file_that_can_t_be_opened_is_status_2(
     ) == capsys.readouterr()
 
 
-def test_lint_teaches_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lint_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         cli.main(["lint", "--help"])
 
@@ -194,15 +191,15 @@ def test_lint_teaches_with_an_example(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 class Terminal(io.StringIO):
-    """What a person looks at."""
+    """Standard error that is a terminal."""
 
     def isatty(self) -> bool:
-        """Yes."""
+        """Return that it is a terminal."""
         return True
 
 
-def test_a_person_sees_progress(cases: Cases, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every hundred conversations; at the end the line is empty again."""
+def test_progress_is_shown_on_a_terminal(cases: Cases, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every hundred conversations; at the end the line is cleared."""
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
 
@@ -211,8 +208,7 @@ def test_a_person_sees_progress(cases: Cases, monkeypatch: pytest.MonkeyPatch) -
     assert "\r100 conversations\r200 conversations\r\x1b[K" == terminal.getvalue()
 
 
-def test_a_program_sees_no_progress(cases: Cases, capsys: pytest.CaptureFixture[str]) -> None:
-    """A log is no terminal."""
+def test_no_progress_is_shown_in_a_log(cases: Cases, capsys: pytest.CaptureFixture[str]) -> None:
     cli.main(["lint", cases(*(case(str(number)) for number in range(250)))])
 
     assert "" == capsys.readouterr().err

@@ -28,7 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.usefixtures("folder")
-def test_two_runs_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_runs_are_compared_case_by_case(capsys: pytest.CaptureFixture[str]) -> None:
     assert 0 == cli.main(["compare", "old", "new"])
     shown = capsys.readouterr().out.splitlines()
 
@@ -67,7 +67,7 @@ def test_comparison_is_printed_as_json_and_markdown(capsys: pytest.CaptureFixtur
 
 
 def test_two_subjects_of_a_run_are_compared(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """By their names in brackets; both, or none, and only those that are there."""
+    """By their names in brackets: both or none, and only those that exist."""
     trials = [trial(planned("a", subject="x"), FAILED), trial(planned("a", subject="y"))]
     keep(folder, "both", trials)
 
@@ -78,7 +78,7 @@ def test_two_subjects_of_a_run_are_compared(folder: Path, capsys: pytest.Capture
     assert "this run has no subject 'z'; subjects: x, y" in capsys.readouterr().err
 
 
-def test_runs_that_have_nothing_in_common_are_not_compared(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_without_common_cases_are_not_compared(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     keep(folder, "other", [trial(planned("a", suite="q"))])
 
     assert 2 == cli.main(["compare", "old", "other"])
@@ -100,8 +100,8 @@ def test_gate_command_evaluates_the_gates_of_the_project(capsys: pytest.CaptureF
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_report_is_judged_by_other_gates(capsys: pytest.CaptureFixture[str]) -> None:
-    """And against another run; the report stays as it was."""
+def test_stored_report_is_evaluated_by_other_gates(capsys: pytest.CaptureFixture[str]) -> None:
+    """And against another baseline; the report does not change."""
     before = Path("reports/new.json").read_bytes()
     worse = ("--gate", "crm.pass_rate not worse than baseline")
 
@@ -112,7 +112,7 @@ def test_a_report_is_judged_by_other_gates(capsys: pytest.CaptureFixture[str]) -
     assert before == Path("reports/new.json").read_bytes()
 
 
-def test_the_project_may_have_a_baseline(folder: Path) -> None:
+def test_baseline_can_be_in_the_settings(folder: Path) -> None:
     (folder.parent / "pytest.ini").write_text("[pytest]\ncrmeval_baseline = kept.json\n")
     (folder.parent / "kept.json").write_bytes((folder / "old.json").read_bytes())
 
@@ -135,20 +135,20 @@ def test_gate_command_reports_what_can_not_be_evaluated(
     assert why in capsys.readouterr().err
 
 
-def test_without_a_gate_there_is_nothing_to_judge(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_gate_command_needs_a_gate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder.parent / "pytest.ini").write_text("[pytest]\n")
 
     assert 2 == cli.main(["gate", "old"])
     assert "there is no gate" in capsys.readouterr().err
 
 
-def test_an_incomplete_run_can_not_pass(folder: Path) -> None:
+def test_incomplete_run_breaches_every_gate(folder: Path) -> None:
     keep(folder, "part", [trial("a")], not_run=[planned("b", suite="q")])
 
     assert 1 == cli.main(["gate", "part"])
 
 
-def test_a_run_in_which_something_errored_can_not_pass(folder: Path) -> None:
+def test_run_with_an_errored_trial_does_not_pass(folder: Path) -> None:
     keep(folder, "broken", [trial("a"), trial("b", Verdict.ERRORED)])
 
     assert 1 == cli.main(["gate", "broken"])

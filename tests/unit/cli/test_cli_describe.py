@@ -16,7 +16,7 @@ Cases = Callable[..., str]
 
 @pytest.fixture
 def cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cases:
-    """Stand in an empty folder, and return a function that writes cases to a file there and returns its name."""
+    """Change to an empty folder, and return a function that writes cases to a file there and returns its name."""
     monkeypatch.chdir(tmp_path)
 
     def write(*records: dict[str, Any], name: str = "cases.jsonl") -> str:
@@ -26,8 +26,8 @@ def cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cases:
     return write
 
 
-def test_describe_prints_a_page(cases: Cases, capsys: pytest.CaptureFixture[str]) -> None:
-    """About all files taken together."""
+def test_describe_prints_a_summary(cases: Cases, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of all files together."""
     files = cases(case("one"), case("two")), cases(case("three"), name="more.jsonl")
 
     assert 0 == cli.main(["describe", *files])
@@ -45,8 +45,8 @@ def test_describe_as_json(cases: Cases, capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.parametrize(("allowed", "status"), [([], 0), (["--max-alike", "3"], 0), (["--max-alike", "2"], 1)])
-def test_no_more_may_be_alike_than_allowed(cases: Cases, allowed: list[str], status: int) -> None:
-    """If it is said how many."""
+def test_similar_conversations_are_limited_on_request(cases: Cases, allowed: list[str], status: int) -> None:
+    """Only with the option."""
     assert status == cli.main(["describe", cases(case("one"), case("two"), case("three")), *allowed])
 
 
@@ -58,19 +58,19 @@ def test_too_many_similar_conversations_are_reported(cases: Cases, capsys: pytes
     assert "crmeval: 2 conversations are alike, but --max-alike allows 1\n" == err
 
 
-def test_a_file_that_is_not_there_is_status_2(cases: Cases, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_file_is_status_2(cases: Cases, capsys: pytest.CaptureFixture[str]) -> None:
     assert 2 == cli.main(["describe", cases(case("one")), "no.jsonl"])
     expected = "crmeval: no.jsonl: No such file or directory; give the path of a JSON Lines file\n"
     assert ("", expected) == capsys.readouterr()
 
 
-def test_a_file_without_a_conversation_is_status_2(cases: Cases, capsys: pytest.CaptureFixture[str]) -> None:
+def test_file_without_a_conversation_is_status_2(cases: Cases, capsys: pytest.CaptureFixture[str]) -> None:
     assert 2 == cli.main(["describe", cases(case("one")), cases(name="empty.jsonl")])
     assert capsys.readouterr().err.startswith("crmeval: empty.jsonl: the file has no conversation;")
 
 
-def test_a_line_that_can_not_be_read_is_status_2(cases: Cases, capsys: pytest.CaptureFixture[str]) -> None:
-    """With its place: a distribution of the rest would not be that of the file."""
+def test_unreadable_line_is_status_2(cases: Cases, capsys: pytest.CaptureFixture[str]) -> None:
+    """With its line; a summary of the rest would not describe the file."""
     assert 2 == cli.main(["describe", cases(case("one"), {"conversation_id": "two"})])
     assert capsys.readouterr().err.startswith("crmeval: cases.jsonl:3: ")
 
@@ -78,7 +78,7 @@ def test_a_line_that_can_not_be_read_is_status_2(cases: Cases, capsys: pytest.Ca
 @pytest.mark.parametrize(
     "arguments", [[], ["a", "--max-alike", "0"], ["a", "--examples", "-1"], ["a", "--format", "xml"]]
 )
-def test_what_is_not_understood_is_status_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_arguments_of_describe_are_status_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         cli.main(["describe", *arguments])
 
@@ -86,14 +86,14 @@ def test_what_is_not_understood_is_status_2(arguments: list[str], capsys: pytest
 
 
 class Terminal(io.StringIO):
-    """A person looks at it."""
+    """Standard error that is a terminal."""
 
     def isatty(self) -> bool:
-        """Say so."""
+        """Return that it is a terminal."""
         return True
 
 
-def test_progress_is_shown_to_people(cases: Cases, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_describe_shows_progress_on_a_terminal(cases: Cases, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
 
@@ -102,7 +102,7 @@ def test_progress_is_shown_to_people(cases: Cases, monkeypatch: pytest.MonkeyPat
     assert "\r100 conversations\r\x1b[K" == terminal.getvalue()
 
 
-def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
+def test_describe_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         cli.main(["describe", "--help"])
 

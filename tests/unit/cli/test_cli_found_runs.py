@@ -22,7 +22,7 @@ JOB = Job(id="nightly", command=["/nowhere/python"], cwd="/", submitted="2026-11
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Stand in a project."""
+    """Change to a project."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "evals").mkdir()
     return tmp_path
@@ -89,7 +89,7 @@ def test_output_folder_that_cannot_be_remembered_is_reported(here: Path, capsys:
 def test_a_deleted_current_folder_is_reported(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: str
 ) -> None:
-    """There is no traceback."""
+    """Without a traceback."""
     (here / "gone").mkdir()
     monkeypatch.chdir(here / "gone")
     (here / "gone").rmdir()

@@ -20,7 +20,7 @@ GATES = "[pytest]\ncrmeval_gates =\n  crm.pass_rate >= 0.60\n  crm[claude].pass_
 
 
 def played(subject: str, passed: int = 10, verdict: Verdict = Verdict.FAILED) -> list[Trial]:
-    """Return ten trials of a subject, of which so many passed."""
+    """Return ten trials of a subject, of which this number passed."""
     cases = [planned(str(n), subject=subject) for n in range(10)]
     return [
         trial(replace(case, key=f"{case.key}-{subject}"), Verdict.PASSED if n < passed else verdict)
@@ -47,7 +47,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_complete_subject_of_an_incomplete_run_is_evaluated_alone(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each subject has its own exit status; gates about other subjects are not judged."""
+    """Each subject has its own exit status; gates about other subjects are not evaluated."""
     assert 1 == cli.main(["gate", "both"])
     capsys.readouterr()
 
@@ -61,7 +61,7 @@ def test_complete_subject_of_an_incomplete_run_is_evaluated_alone(
     assert folder.is_dir()
 
 
-def test_subject_is_judged_by_the_journal_of_a_run_without_a_report(folder: Path) -> None:
+def test_subject_is_evaluated_from_the_journal_if_the_run_has_no_report(folder: Path) -> None:
     """It is still running, or was killed."""
     (folder / "both.json").unlink()
     (folder / "latest.json").unlink()
@@ -71,7 +71,7 @@ def test_subject_is_judged_by_the_journal_of_a_run_without_a_report(folder: Path
     assert 2 == cli.main(["gate", "both"])
 
 
-def test_subject_is_judged_by_its_report_if_there_is_no_journal(folder: Path) -> None:
+def test_subject_is_evaluated_from_its_report_if_there_is_no_journal(folder: Path) -> None:
     """CI may store only the report."""
     shutil.rmtree(folder / "both")
 
@@ -86,16 +86,16 @@ def test_subject_is_judged_by_its_report_if_there_is_no_journal(folder: Path) ->
     ],
 )
 @pytest.mark.usefixtures("folder")
-def test_subject_or_gate_that_cannot_be_judged_is_an_error(
+def test_subject_or_gate_that_cannot_be_evaluated_is_an_error(
     options: tuple[str, ...], status: int, why: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A gate of the command line is always judged."""
+    """A gate of the command line is always evaluated."""
     assert status == cli.main(["gate", "both", *options])
     assert why in "".join(capsys.readouterr())
 
 
 def test_gates_about_other_subjects_only_are_an_error(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Judging nothing is not a success."""
+    """Evaluating nothing is not a success."""
     (folder.parent / "pytest.ini").write_text("[pytest]\ncrmeval_gates = crm[claude].pass_rate >= 0.99\n")
 
     assert 2 == cli.main(["gate", "both", "--subject", "gpt-4.1"])
@@ -104,7 +104,7 @@ def test_gates_about_other_subjects_only_are_an_error(folder: Path, capsys: pyte
 
 @pytest.fixture
 def compared(folder: Path) -> Path:
-    """Keep a run, and a worse one that was compared with it."""
+    """Store a run, and a worse one that was compared with it."""
     before = keep(folder, "before", played("gpt-4.1"))
     after = keep(folder, "after", played("gpt-4.1", 2))
     reports.save(replace(after, comparison=compare(after, before, source="before")), folder / "after.json")
@@ -127,7 +127,7 @@ def test_missing_or_replaced_baseline_of_the_run_is_named(
     capsys: pytest.CaptureFixture[str],
     replaced: bool,  # noqa: FBT001 (a parameter)
 ) -> None:
-    """The message names the option of this command."""
+    """The error names the option of this command."""
     shutil.rmtree(compared / "before")
     document = json.loads((compared / "before.json").read_text())
     document["run"]["started"] = "2026-11-17T00:00:00+00:00"

@@ -1,4 +1,4 @@
-"""``crmeval submit``, ``run``, ``stop`` and ``list``, as far as no process is started."""
+"""``crmeval submit``, ``run``, ``stop`` and ``list``, as far as they start no process."""
 
 import json
 import os
@@ -22,7 +22,7 @@ TASK = Task(suite="crm", subject="gpt-4.1", total=30, passed=9, failed=3, cost=0
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Stand in a project."""
+    """Change to a project."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(locks, "PATIENCE", 0.0)
     (tmp_path / "evals").mkdir()
@@ -82,7 +82,7 @@ def test_arguments_are_passed_to_pytest(here: Path, typed: str, shown: str) -> N
     assert shown.split() == submitted(*typed.split())
 
 
-def test_the_command_of_the_seed_works(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_line_of_simple_evals_scripts_works(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     typed = "--eval browsecomp --models gpt-4o,gpt-3.5-turbo --limit 10 --output-dir async_results"
     shown = submitted(*typed.split())
 
@@ -98,8 +98,8 @@ def test_the_command_of_the_seed_works(here: Path, capsys: pytest.CaptureFixture
     assert "crmeval run mine --reports async_results" in capsys.readouterr().out
 
 
-def test_a_held_job_is_the_latest_run_and_waits(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It says what to type next."""
+def test_held_job_is_the_latest_run_and_waits(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The output names the next command."""
     submitted()
 
     job = read_job(here / "reports/latest")
@@ -108,7 +108,7 @@ def test_a_held_job_is_the_latest_run_and_waits(here: Path, capsys: pytest.Captu
 
 
 def test_unwritable_latest_link_is_reported(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In a line; the run has a name."""
+    """In one line; the run has a name."""
     (here / "reports/latest").mkdir(parents=True)
     submitted()
 
@@ -118,7 +118,7 @@ def test_unwritable_latest_link_is_reported(here: Path, capsys: pytest.CaptureFi
     assert ["latest", "mine"] == sorted(path.name for path in (here / "reports").iterdir())
 
 
-def test_a_run_has_a_name_of_its_own(here: Path) -> None:
+def test_run_can_be_named(here: Path) -> None:
     cli.main(["submit", "--hold"])
     cli.main(["submit", "--hold"])
 
@@ -137,10 +137,10 @@ def test_a_run_has_a_name_of_its_own(here: Path) -> None:
         ("tox.ini", "[tox]\n", "reports"),
     ],
 )
-def test_runs_are_where_the_project_has_them(
+def test_runs_are_in_the_reports_folder_of_the_project(
     here: Path, monkeypatch: pytest.MonkeyPatch, settings: str, text: str, folder: str
 ) -> None:
-    """As pytest finds them, also from a folder below; a project without settings has none below either."""
+    """As pytest finds it, also from a subfolder; a project without settings uses the default."""
     (here / settings).write_text(text)
     if folder == "out":
         monkeypatch.chdir(here / "evals")
@@ -182,7 +182,7 @@ def test_submit_without_a_target_needs_an_evals_folder(here: Path, capsys: pytes
     assert "crmeval: name a file or folder to run: there is no folder evals/ here\n" == capsys.readouterr().err
 
 
-def test_of_two_submits_with_one_name_one_wins(here: Path) -> None:
+def test_only_one_of_two_submits_with_the_same_name_wins(here: Path) -> None:
     command = [sys.executable, "-m", "pytest_crmeval.cli", "submit", "--hold", "--run", "mine"]
     both = [
         subprocess.Popen([*command, "-k", word], cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -218,9 +218,7 @@ def test_existing_run_is_reported_with_the_command_that_resumes_it(
     assert f"run 'mine' already exists; resume it: {resume}; or choose another --run\n" in capsys.readouterr().err
 
 
-def test_a_run_that_was_not_submitted_is_not_resumed_by_guessing(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_run_that_was_not_submitted_is_not_resumed_by_guessing(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its command is in its report."""
     (here / "reports/mine").mkdir(parents=True)
     (here / "reports/mine/trials.jsonl").touch()
@@ -233,7 +231,7 @@ def test_a_run_that_was_not_submitted_is_not_resumed_by_guessing(
 
 
 def test_run_without_a_name_resumes_the_latest_run(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its Python is gone, so the error names the run."""
+    """Its Python no longer exists, so the error names the run."""
     for number, name in enumerate(("first", "second")):
         folder = here / "reports" / name
         folder.mkdir(parents=True)
@@ -245,7 +243,7 @@ def test_run_without_a_name_resumes_the_latest_run(here: Path, capsys: pytest.Ca
 
 
 def test_concurrent_option_of_run_replaces_that_of_submit(here: Path) -> None:
-    """The job keeps the new number for the next time."""
+    """The job stores the new number for the next time."""
     submitted("--concurrent", "4")
     job = read_job(here / "reports/mine")
     write_job(here / "reports/mine", replace(job, command=["/nowhere/python", *job.command[1:]]))
@@ -255,7 +253,7 @@ def test_concurrent_option_of_run_replaces_that_of_submit(here: Path) -> None:
     assert ["--crmeval-inflight=9"] == given
 
 
-def test_a_run_is_not_run_twice(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_running_job_is_not_run_twice(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = here / "reports/nightly"
     folder.mkdir(parents=True)
     write_job(folder, JOB)
@@ -270,10 +268,10 @@ def test_a_run_is_not_run_twice(here: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.parametrize("how", [[], ["--detach"]])
-def test_what_can_not_be_started_stays_as_it_was(
+def test_job_that_cannot_be_started_does_not_change(
     here: Path, capsys: pytest.CaptureFixture[str], how: list[str]
 ) -> None:
-    """Its Python may be gone."""
+    """Its Python may no longer exist."""
     folder = here / "reports/nightly"
     folder.mkdir(parents=True)
     write_job(folder, replace(JOB, cwd=str(here)))
@@ -285,7 +283,7 @@ def test_what_can_not_be_started_stays_as_it_was(
     assert State.SUBMITTED is read_job(folder).state
 
 
-def test_what_does_not_run_need_not_be_stopped(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_stop_of_a_run_that_is_not_running_does_nothing(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = here / "reports/nightly"
     folder.mkdir(parents=True)
     write_job(folder, replace(JOB, state=State.RUNNING))
@@ -296,10 +294,10 @@ def test_what_does_not_run_need_not_be_stopped(here: Path, capsys: pytest.Captur
 
 
 @pytest.mark.parametrize("changes", [{"host": "elsewhere"}, {"birth": "another-boot 1"}])
-def test_a_process_that_is_not_surely_the_run_is_not_signalled(
+def test_process_that_may_not_be_the_run_gets_no_signal(
     here: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, str]
 ) -> None:
-    """On another machine, or with a number that was given again."""
+    """It is on another machine, or its process id was reused."""
     folder = here / "reports/nightly"
     folder.mkdir(parents=True)
     lock = Lock.take(folder)
@@ -312,7 +310,7 @@ def test_a_process_that_is_not_surely_the_run_is_not_signalled(
 
 @pytest.fixture
 def runs(here: Path) -> Path:
-    """Leave runs of several kinds behind."""
+    """Write runs of several kinds."""
     for number, (name, changes) in enumerate(
         {
             "nightly": {"state": State.FINISHED, "exit_status": 1, "tasks": [TASK]},
@@ -331,13 +329,13 @@ def runs(here: Path) -> Path:
 
 @pytest.mark.usefixtures("runs")
 def test_list_shows_the_newest_first(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
-    """State, time, tasks, how far, how good, how dear."""
+    """State, time, tasks, progress, pass rate, cost."""
     assert 0 == cli.main(["list"])
     assert snapshot == capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("runs")
-def test_list_is_readable_by_programs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
     cli.main(["list", "--json"])
 
     document = json.loads(capsys.readouterr().out)
@@ -354,14 +352,13 @@ def test_list_is_readable_by_programs(capsys: pytest.CaptureFixture[str]) -> Non
     assert (12, 30, 0.75, 0.12) == tuple(nightly[name] for name in ("done", "total", "pass_rate", "cost"))
 
 
-def test_list_of_nothing_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
-    """A new project."""
+def test_empty_list_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     assert 0 == cli.main(["list"])
     assert "no runs in reports; start one: crmeval submit evals/\n" == capsys.readouterr().out
 
 
 def test_list_reports_runs_that_cannot_be_read(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Beside what it can."""
+    """The others are listed."""
     (here / "reports/torn").mkdir(parents=True)
     (here / "reports/torn/job.json").write_text("{")
 
@@ -372,7 +369,7 @@ def test_list_reports_runs_that_cannot_be_read(here: Path, capsys: pytest.Captur
 
 
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
-    """Also those that are not loaded; each has a page of its own."""
+    """Also those that are not loaded; each has its own help."""
     with pytest.raises(SystemExit):
         cli.main(["--help"])
     page = capsys.readouterr().out
@@ -396,7 +393,7 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
 def test_submit_refuses_a_secret_before_the_command_is_written(
     here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str]
 ) -> None:
-    """By its name, by its shape, or because it is the value of a variable."""
+    """By its name, by its format, or because it is the value of a variable."""
     monkeypatch.setattr(cutting._Process, "redactor", None)  # noqa: SLF001 (made anew for this environment)
     monkeypatch.setenv("MY_TOKEN", "swordfish-4711-seas")
 
@@ -415,7 +412,7 @@ def test_submit_accepts_the_name_of_a_variable_in_a_spec() -> None:
     assert ["evals", f"--crmeval-agent={agent}"] == submitted("--agent", agent)
 
 
-def test_submit_accepts_a_folder_that_is_called_like_the_value_of_a_variable(
+def test_submit_accepts_a_folder_named_like_the_value_of_a_variable(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cutting._Process, "redactor", None)  # noqa: SLF001 (made anew for this environment)

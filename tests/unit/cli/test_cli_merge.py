@@ -1,4 +1,4 @@
-"""``crmeval merge``: join runs, and judge the whole."""
+"""``crmeval merge``: join runs, and evaluate the merged run."""
 
 import errno
 import json
@@ -21,7 +21,7 @@ GATE = ["--gate", "crm.pass_rate >= 0.6"]
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Stand in a project with two shards of three cases, of which one failed, and return the reports."""
+    """Change to a project with two shards of three cases, of which one failed, and return the reports."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pyproject.toml").write_text("")
     keep(tmp_path / "reports", "s1", [trial("one"), trial("two", Verdict.FAILED)], parts=[part("1/2")])
@@ -30,7 +30,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def of_project(folder: Path, *gates: str) -> None:
-    """Give the project gates."""
+    """Set gates in the project."""
     (folder.parent / "pytest.ini").write_text("[pytest]\ncrmeval_gates =" + "".join(f"\n    {gate}" for gate in gates))
 
 
@@ -40,7 +40,7 @@ def report_of(folder: Path) -> dict[str, Any]:
     return document
 
 
-def test_a_merge_shows_the_whole(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_merge_shows_the_merged_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert 0 == cli.main([*MERGE, *GATE])
     rest = "margin +0.067; inconclusive: about 205 more cases needed"
     expected = [
@@ -63,8 +63,8 @@ def test_merge_shows_the_metrics_of_questions(folder: Path, capsys: pytest.Captu
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_breach_is_a_failure(capsys: pytest.CaptureFixture[str]) -> None:
-    """The run is merged all the same."""
+def test_breached_gate_is_status_1(capsys: pytest.CaptureFixture[str]) -> None:
+    """The run is merged anyway."""
     assert 1 == cli.main([*MERGE, "--gate", "crm.pass_rate >= 0.7"])
     assert "gate crm.pass_rate >= 0.7: BREACHED (pass_rate is 0.667; " in capsys.readouterr().out
 
@@ -73,7 +73,7 @@ def test_a_breach_is_a_failure(capsys: pytest.CaptureFixture[str]) -> None:
 def test_merge_skips_gates_of_suites_that_no_shard_selected(
     folder: Path, named: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As in one run; if everything was asked for, they are breached."""
+    """As in a single run; if everything was selected, they are breached."""
     keep(folder, "a", [trial("one")], parts=[part("1/2", **named)])
     keep(folder, "b", [trial("two")], parts=[part("2/2", **named)])
     of_project(folder, "crm.pass_rate >= 0.6", "q.passed > 0")
@@ -86,7 +86,7 @@ def test_merge_skips_gates_of_suites_that_no_shard_selected(
 
 
 def test_gate_of_the_command_line_is_evaluated(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As in a run: a misspelt one must not pass, whatever the shards were asked for."""
+    """As in a run: a misspelt one must not pass, whatever the shards selected."""
     keep(folder, "a", [trial("one")], parts=[part("1/2", suites=["crm"])])
     keep(folder, "b", [trial("two")], parts=[part("2/2", suites=["crm"])])
 
@@ -98,7 +98,7 @@ def test_gate_of_the_command_line_is_evaluated(folder: Path, capsys: pytest.Capt
 def test_gates_of_plugins_that_were_not_evaluated_do_not_hold(
     folder: Path, options: list[str], status: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Only a run can ask them; what was merged is judged when one has gone on with it."""
+    """Only a run can call the hook; after it was resumed, its gates count."""
     keep(folder, "a", [trial("one")], parts=[part("1/2", plugin_gates=True)])
     keep(folder, "b", [trial("two")], parts=[part("2/2", plugin_gates=True)])
 
@@ -111,7 +111,7 @@ def test_gates_of_plugins_that_were_not_evaluated_do_not_hold(
 
 
 def test_merge_reports_what_the_shards_skipped(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """By the merge and by the report of it; a suite of which nothing is left is not judged, a misspelt one is."""
+    """By the merge and by its report. The gates of a suite without cases are not evaluated, misspelt ones are."""
     keep(folder, "a", [trial("one")], parts=[part("1/2", left_out={"q": {"no judge": 2}})])
     keep(folder, "b", [trial("two")], parts=[part("2/2", left_out={"q": {"no judge": 1}, "crm": {"secret": 1}})])
     left_out = ["3 cases of q skipped: no judge", "1 case of crm skipped: secret"]
@@ -128,7 +128,7 @@ def test_merge_reports_what_the_shards_skipped(folder: Path, capsys: pytest.Capt
     assert set(left_out) <= set(capsys.readouterr().out.splitlines())
 
 
-def test_where_no_gate_says_anything_failures_are_not_forgiven(folder: Path) -> None:
+def test_failures_are_not_forgiven_without_a_gate(folder: Path) -> None:
     keep(folder, "a", [trial("one", Verdict.FAILED)], parts=[part("1/2", suites=["crm"])])
     keep(folder, "b", [trial("two")], parts=[part("2/2", suites=["crm"])])
 
@@ -137,7 +137,7 @@ def test_where_no_gate_says_anything_failures_are_not_forgiven(folder: Path) -> 
     assert 1 == cli.main(["merge", "a", "b", "-o", "out"])
 
 
-def test_no_gate_passes_while_a_shard_is_missing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_gate_passes_if_a_shard_is_missing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert 1 == cli.main(["merge", "s2", "-o", "out", "--gate", "crm.pass_rate >= 0.0", "--gate", "crm.failed == 0"])
     shown = capsys.readouterr().out.splitlines()
     assert [
@@ -153,7 +153,6 @@ def test_no_gate_passes_while_a_shard_is_missing(folder: Path, capsys: pytest.Ca
 
 @pytest.mark.usefixtures("folder")
 def test_missing_shard_is_a_failure_even_without_gates() -> None:
-    """What is not whole is not good."""
     assert 1 == cli.main(["merge", "s2", "-o", "out"])
 
 
@@ -164,8 +163,8 @@ def test_missing_shard_is_a_failure_even_without_gates() -> None:
         pytest.param(trial("three"), [planned("three").key], id="red"),
     ],
 )
-def test_what_no_gate_forgives(folder: Path, last: Any, red: list[str]) -> None:  # noqa: ANN401 (a Trial)
-    """An errored trial, and a test that is red for another reason."""
+def test_errors_outside_gates_are_not_forgiven(folder: Path, last: Any, red: list[str]) -> None:  # noqa: ANN401 (a Trial)
+    """An errored trial, and a test that failed for another reason."""
     keep(folder, "s3", [last], parts=[part("2/2")], red=red)
 
     assert 1 == cli.main(["merge", "s1", "s3", "-o", "out", "--gate", "crm.pass_rate >= 0.1"])
@@ -181,10 +180,10 @@ def test_what_no_gate_forgives(folder: Path, last: Any, red: list[str]) -> None:
         ("tox.ini", "[pytest]\ncrmeval_gates = crm.pass_rate >= 0.9\n"),
     ],
 )
-def test_the_gates_of_the_project_are_judged(
+def test_gates_of_the_project_are_evaluated(
     folder: Path, file: str, setting: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also from a folder below; those of the command line go before, and there may be none."""
+    """Also from a subfolder. Those of the command line replace them, and all can be turned off."""
     (folder.parent / file).write_text(setting)
     monkeypatch.chdir(folder)
 
@@ -196,8 +195,8 @@ def test_the_gates_of_the_project_are_judged(
     assert [1, 0, 0] == status
 
 
-def test_the_reports_of_the_project_are_where_pytest_has_them(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Also where the settings are in an ini file; what was merged is put beside them."""
+def test_merge_uses_the_reports_folder_of_the_project(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also if it is set in an ini file; the merged run is written there."""
     folder.rename(folder.with_name("kept"))
     (folder.parent / "pytest.ini").write_text("[pytest]\ncrmeval_reports = kept\n")
 
@@ -216,7 +215,7 @@ def test_the_reports_of_the_project_are_where_pytest_has_them(folder: Path, caps
         (["s1", "s2", "-o", "out", "--gate", "crm.speed > 1"], "--gate: expected a metric"),
     ],
 )
-def test_mistakes_are_answered_with_a_line(
+def test_merge_reports_mistakes_in_one_line(
     folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], why: str
 ) -> None:
     before = sorted(folder.rglob("*"))
@@ -226,8 +225,8 @@ def test_mistakes_are_answered_with_a_line(
     assert before == sorted(folder.rglob("*"))
 
 
-def test_runs_that_do_not_fit_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In one line that names the worst, and what would take them all the same."""
+def test_conflicting_runs_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In one line that names the worst conflict, and the option that allows it."""
     keep(folder, "s3", [trial("one", Verdict.FAILED), trial("two")], parts=[part("1/2", judge="openai:x")])
 
     assert 2 == cli.main(["merge", "s1", "s3", "-o", "out"])
@@ -238,7 +237,7 @@ def test_runs_that_do_not_fit_are_refused(folder: Path, capsys: pytest.CaptureFi
     assert not (folder / "out").exists()
 
 
-def test_what_is_allowed_is_taken_and_noted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_allowed_conflict_is_merged_and_recorded(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The later run wins."""
     keep(folder, "s3", [trial("one", Verdict.FAILED), trial("two")], parts=[part("1/2")])
 
@@ -270,21 +269,21 @@ def test_full_disk_is_reported_in_one_line(capsys: pytest.CaptureFixture[str], m
 
 
 @pytest.mark.usefixtures("folder")
-def test_the_report_of_a_shard_says_that_it_is_one(capsys: pytest.CaptureFixture[str]) -> None:
-    """It must not be taken for the whole."""
+def test_report_of_a_shard_says_that_it_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    """It must not be mistaken for the whole run."""
     cli.main(["report", "s1"])
 
     assert "partial evaluation: shard 2/2 is missing" in capsys.readouterr().out
 
 
-def test_what_the_gates_found_is_in_the_merged_report(folder: Path) -> None:
+def test_results_of_gates_are_in_the_merged_report(folder: Path) -> None:
     cli.main([*MERGE, *GATE])
 
     assert [("crm.pass_rate >= 0.6", True)] == [(each["gate"], each["holds"]) for each in report_of(folder)["gates"]]
 
 
-def test_the_whole_is_compared_with_a_baseline(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Shards are compared with nothing, so this is where gates on the baseline are judged."""
+def test_merged_run_is_compared_with_a_baseline(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Shards are not compared, so gates on the baseline are evaluated here."""
     keep(folder, "before", [trial("one"), trial("two"), trial("three")])
     worse = ["--baseline", "before", "--gate", "crm.pass_rate >= baseline - 0.5"]
 
@@ -298,14 +297,14 @@ def test_the_whole_is_compared_with_a_baseline(folder: Path, capsys: pytest.Capt
 def test_missing_baseline_is_reported_before_anything_is_merged(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A mistake in the command leaves nothing behind."""
+    """Nothing is written."""
     assert 2 == cli.main([*MERGE, "--baseline", "nowhere"])
     assert "baseline 'nowhere'" in capsys.readouterr().err
     assert not (folder / "out.json").exists()
 
 
-def test_shards_of_other_numbers_of_trials_do_not_fit(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Half of the cases would be tried more often than the others."""
+def test_shards_with_different_numbers_of_trials_conflict(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Half of the cases would have more trials than the others."""
     keep(folder, "s3", [trial("three")], parts=[part("2/2", trials=3)])
 
     assert 2 == cli.main(["merge", "s1", "s3", "-o", "out"])
@@ -394,7 +393,6 @@ def test_merge_finds_runs_in_folders_and_by_patterns(
 def test_merge_refuses_names_without_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], named: str, why: str
 ) -> None:
-    """Nothing is written."""
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path)
 

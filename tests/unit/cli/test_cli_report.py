@@ -14,10 +14,10 @@ from tests.fakes import planned, trial
 from tests.kept_runs import keep
 
 
-def test_report_shows_what_a_run_took(
+def test_report_shows_the_cost_of_a_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
 ) -> None:
-    """Below the table: the total, notes, and what each pass took."""
+    """Below the table: the total, notes, and the cost of each pass."""
     bill = Bill(usage=Usage(input=12_000, cached=8_000, output=900, reasoning=100, calls=5), cost=0.0123)
     played = replace(trial(planned("one", subject="gpt-4.1")), bill=bill, notes=("temperature is left out",))
     facts: JsonObject = {"id": "mine", "started": "2026-11-16T02:18:47+00:00", "spent": 0.0123}
@@ -30,27 +30,27 @@ def test_report_shows_what_a_run_took(
 
 @pytest.fixture
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep a run, and be where its reports are."""
+    """Store a run, and change to the folder of its reports."""
     monkeypatch.chdir(tmp_path)
     keep(tmp_path / "reports", "mine", [trial("one"), trial("two")])
     return tmp_path / "reports"
 
 
-def test_html_writes_the_page_beside_the_report(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_html_writes_the_page_next_to_the_report(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert 0 == cli.main(["report", "mine", "--html"])
     assert "reports/mine.html\n" == capsys.readouterr().out
     assert (kept / "mine.html").read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
 def test_html_of_the_latest_run_has_the_name_of_the_run(kept: Path) -> None:
-    """``latest`` is a name that goes on to another run."""
+    """``latest`` moves on to another run."""
     assert 0 == cli.main(["report", "--html"])
     assert (kept / "mine.html").is_file()
     assert not (kept / "latest.html").exists()
 
 
 @pytest.mark.parametrize("named", ["mine", "reports/mine", "reports/mine.json", "reports/mine/trials.jsonl"])
-def test_a_run_is_named_by_its_id_or_by_a_path(kept: Path, named: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_is_named_by_its_id_or_by_a_path(kept: Path, named: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert 0 == cli.main(["report", named])
     assert "run mine, " in capsys.readouterr().out
     assert kept.is_dir()
@@ -59,15 +59,14 @@ def test_a_run_is_named_by_its_id_or_by_a_path(kept: Path, named: str, capsys: p
 @pytest.mark.parametrize(
     ("form", "begins"), [("--md", "## crmeval mine"), ("--json", '{\n "schema"'), ("--html", "<!doctype html>")]
 )
-def test_each_form_can_be_written_to_a_file(kept: Path, form: str, begins: str) -> None:
-    """Wherever one wants it."""
+def test_each_format_can_be_written_to_a_file(kept: Path, form: str, begins: str) -> None:
     target = kept.parent / "out.txt"
 
     assert 0 == cli.main(["report", "mine", form, "-o", str(target)])
     assert target.read_text(encoding="utf-8").startswith(begins)
 
 
-def test_json_is_the_report_as_it_is_stored(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_is_the_report_as_stored(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Byte for byte."""
     cli.main(["report", "mine", "--json"])
 

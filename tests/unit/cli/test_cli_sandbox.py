@@ -1,4 +1,4 @@
-"""`crmeval sandbox`: what holds on this machine, tried just now."""
+"""`crmeval sandbox` shows which isolation works on this machine."""
 
 import sys
 from contextlib import closing
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the local sandb
 
 @pytest.fixture(autouse=True)
 def python_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Try no compilers: that takes seconds, and is tested elsewhere. Skip where programs can't be isolated."""
+    """Skip compilers, which take seconds and are tested elsewhere. Skip the test if programs can't be isolated."""
     try:
         with closing(LocalSandbox(workers=1)) as sandbox:
             assert sandbox.name
@@ -25,7 +25,7 @@ def python_only(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_it_shows_the_level_what_it_prevents_and_the_languages(capsys: pytest.CaptureFixture[str]) -> None:
+def test_sandbox_command_shows_the_level_its_effect_and_the_languages(capsys: pytest.CaptureFixture[str]) -> None:
     """Exit status 0: programs are isolated."""
     assert 0 == main(["sandbox"])
 
@@ -36,8 +36,8 @@ def test_it_shows_the_level_what_it_prevents_and_the_languages(capsys: pytest.Ca
     assert "POSSIBLE" not in shown
 
 
-def test_limits_alone_are_not_isolation(capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit status 1, and what programs can do."""
+def test_resource_limits_alone_are_not_isolation(capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit status 1; the output shows what programs can do."""
     assert 1 == main(["sandbox", "--level", "rlimits"])
 
     shown = capsys.readouterr().out
@@ -45,7 +45,7 @@ def test_limits_alone_are_not_isolation(capsys: pytest.CaptureFixture[str]) -> N
     assert "  use more memory than its limit             prevented\n" in shown
 
 
-def test_a_program_that_breaks_out_is_shown(
+def test_program_that_breaks_out_is_reported(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Exit status 1."""
@@ -57,8 +57,8 @@ def test_a_program_that_breaks_out_is_shown(
     assert "POSSIBLE, though this level should prevent it" in capsys.readouterr().out
 
 
-def test_servers_that_are_not_there_are_named(capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit status 1; an address that is none is 2."""
+def test_unreachable_servers_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit status 1; for an invalid address 2."""
     assert 1 == main(["sandbox", "http://127.0.0.1:9"])
     assert "http://127.0.0.1:9" in capsys.readouterr().out
     assert 2 == main(["sandbox", "ftp://here"])

@@ -26,7 +26,7 @@ def failed(case: str, subject: str) -> Trial:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep a run of two subjects with transcripts, and be where its reports are."""
+    """Store a run of two subjects with transcripts, and change to the folder of its reports."""
     monkeypatch.chdir(tmp_path)
     trials = [failed("one", "mine"), failed("one", "other"), trial(planned("two", subject="mine"))]
     keep(tmp_path / "reports", "nightly", trials)
@@ -36,8 +36,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_case_is_shown_with_its_dialogue_and_faults(capsys: pytest.CaptureFixture[str]) -> None:
-    """Of one subject, if one is named; the path of the transcript is the last line."""
+def test_case_is_shown_with_its_dialogue_and_faults(capsys: pytest.CaptureFixture[str]) -> None:
+    """For one subject, if one is named; the path of the transcript is the last line."""
     assert 0 == cli.main(["show", "one", "--subject", "mine", "--run", "nightly"])
 
     head, *lines = capsys.readouterr().out.splitlines()
@@ -52,7 +52,7 @@ def test_a_case_is_shown_with_its_dialogue_and_faults(capsys: pytest.CaptureFixt
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_case_of_several_subjects_is_shown_for_each(capsys: pytest.CaptureFixture[str]) -> None:
+def test_case_of_several_subjects_is_shown_for_each(capsys: pytest.CaptureFixture[str]) -> None:
     """In the order in which they were played; the run is the latest by default."""
     assert 0 == cli.main(["show", "one"])
 
@@ -70,7 +70,7 @@ def test_without_a_case_failures_are_listed(capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.usefixtures("folder")
-def test_an_unknown_case_is_an_error_with_similar_ones(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_case_is_an_error_with_similar_ones(capsys: pytest.CaptureFixture[str]) -> None:
     assert 2 == cli.main(["show", "ones", "--subject", "mine"])
 
     assert (
@@ -79,7 +79,7 @@ def test_an_unknown_case_is_an_error_with_similar_ones(capsys: pytest.CaptureFix
     ) == capsys.readouterr().err
 
 
-def test_a_confidential_dialogue_is_not_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_confidential_dialogue_is_not_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its transcript is encrypted, so that it is not read by accident."""
     transcripts.write(folder / "nightly/transcripts", failed("one", "mine"), canary="canary")
 
@@ -90,7 +90,7 @@ def test_a_confidential_dialogue_is_not_shown(folder: Path, capsys: pytest.Captu
     assert said.endswith("(confidential: the dialogue is not shown)\n")
 
 
-def test_a_case_without_a_transcript_is_shown_by_its_scores(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_case_without_a_transcript_is_shown_by_its_scores(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Transcripts can be deleted to save space."""
     (folder / "nightly/transcripts/crm/mine/one.json").unlink()
 

@@ -23,7 +23,7 @@ STATUS = ("pytest_crmeval.cli", "status")
 
 
 class Nightly:
-    """A run that goes on in this very process."""
+    """A run in progress in this process."""
 
     def __init__(self, reports: Path) -> None:
         self.reports = reports
@@ -35,18 +35,18 @@ class Nightly:
         self._journal.part(PART, [planned("one"), planned("two")])
 
     def play(self, case: str, verdict: Verdict = Verdict.PASSED) -> None:
-        """Have a case played."""
+        """Record a case."""
         self._journal.trial(trial(case, verdict))
 
     def end(self) -> None:
-        """Have its process gone."""
+        """Remove its process."""
         self._journal.close()
         self._lock.close()
 
 
 @pytest.fixture
 def nightly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Nightly]:
-    """Give a run that goes on, in the project that we stand in."""
+    """Start a run in the project, and change to it."""
     monkeypatch.chdir(tmp_path)
     made = Nightly(tmp_path / "reports")
     yield made
@@ -59,7 +59,7 @@ Asleep = Callable[..., None]
 
 @pytest.fixture
 def asleep(monkeypatch: pytest.MonkeyPatch) -> Asleep:
-    """Return a function that says what happens while the command waits, from one look to the next."""
+    """Return a function that changes the run between two updates of the command."""
 
     def happens(*steps: Step) -> None:
         left = iter(steps)
@@ -69,11 +69,11 @@ def asleep(monkeypatch: pytest.MonkeyPatch) -> Asleep:
 
 
 def nothing() -> None:
-    """Let time go by."""
+    """Let time pass."""
 
 
-def test_the_latest_run_is_shown_once(nightly: Nightly, capsys: pytest.CaptureFixture[str]) -> None:
-    """When nothing else is asked for."""
+def test_latest_run_is_shown_once(nightly: Nightly, capsys: pytest.CaptureFixture[str]) -> None:
+    """By default."""
     nightly.play("one")
 
     assert 0 == cli.main(["status"])
@@ -83,7 +83,7 @@ def test_the_latest_run_is_shown_once(nightly: Nightly, capsys: pytest.CaptureFi
     assert ["crm", "×", "oracle", "1/2", "1", "0", "1.000"] == row.split()[:7]
 
 
-def test_scripts_have_a_document(nightly: Nightly, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_prints_json(nightly: Nightly, capsys: pytest.CaptureFixture[str]) -> None:
     nightly.play("one", Verdict.FAILED)
 
     cli.main(["status", "nightly", "--json"])
@@ -95,7 +95,7 @@ def test_scripts_have_a_document(nightly: Nightly, capsys: pytest.CaptureFixture
 def test_shown_commands_name_the_reports_folder(
     nightly: Nightly, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If it is elsewhere."""
+    """If it is not the default."""
     nightly.play("one")
     nightly.play("two")
     nightly.end()
@@ -107,7 +107,7 @@ def test_shown_commands_name_the_reports_folder(
 
 
 @pytest.mark.usefixtures("nightly")
-def test_a_run_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_run_is_reported_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert 2 == cli.main(["status", "nigthly"])
 
     said = capsys.readouterr()
@@ -116,8 +116,9 @@ def test_a_run_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.usefixtures("nightly")
-def test_a_run_of_which_only_the_report_is_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Says who shows it."""
+def test_run_with_only_a_report_names_the_command_that_shows_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     keep(tmp_path / "reports", "old", [trial("one")])
     shutil.rmtree(tmp_path / "reports/old")
 
@@ -125,7 +126,7 @@ def test_a_run_of_which_only_the_report_is_left(tmp_path: Path, capsys: pytest.C
     assert "crmeval: run 'old' has only a report: crmeval report old\n" == capsys.readouterr().err
 
 
-def test_a_journal_that_is_none_is_one_line(nightly: Nightly, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_journal_is_reported_in_one_line(nightly: Nightly, capsys: pytest.CaptureFixture[str]) -> None:
     (nightly.folder / "trials.jsonl").write_text("nonsense\n")
 
     assert 2 == cli.main(["status"])
@@ -133,7 +134,7 @@ def test_a_journal_that_is_none_is_one_line(nightly: Nightly, capsys: pytest.Cap
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "nan", "soon", "1e9"])
-def test_an_interval_is_a_time(seconds: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_interval_must_be_a_time(seconds: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cli.main(["status", "--watch", "--interval", seconds])
 
@@ -143,7 +144,7 @@ def test_an_interval_is_a_time(seconds: str, capsys: pytest.CaptureFixture[str])
 def test_output_to_a_pipe_has_a_line_per_change(
     nightly: Nightly, asleep: Asleep, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """None while nothing happens; the table when it is over."""
+    """None if nothing changes, and the table at the end."""
     asleep(nothing, lambda: nightly.play("one"), nothing, lambda: nightly.play("two"), nightly.end)
 
     assert 0 == cli.main(["status", "--watch"])
@@ -153,10 +154,8 @@ def test_output_to_a_pipe_has_a_line_per_change(
     assert "figures: crmeval report nightly" == figures
 
 
-def test_scripts_have_a_document_per_change(
-    nightly: Nightly, asleep: Asleep, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """One on a line."""
+def test_json_has_a_document_per_change(nightly: Nightly, asleep: Asleep, capsys: pytest.CaptureFixture[str]) -> None:
+    """One per line."""
     asleep(lambda: nightly.play("one"), lambda: nightly.play("two"), nightly.end)
 
     cli.main(["status", "--watch", "--json"])
@@ -166,9 +165,7 @@ def test_scripts_have_a_document_per_change(
     assert [("running", 0), ("running", 1), ("running", 2), ("finished", 2)] == states
 
 
-def test_a_run_that_gets_lost_ends_the_watching(
-    nightly: Nightly, asleep: Asleep, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_lost_run_ends_the_watching(nightly: Nightly, asleep: Asleep, capsys: pytest.CaptureFixture[str]) -> None:
     asleep(nightly.end)
 
     assert 1 == cli.main(["status", "--watch"])
@@ -176,7 +173,7 @@ def test_a_run_that_gets_lost_ends_the_watching(
 
 
 @pytest.mark.usefixtures("nightly")
-def test_ctrl_c_ends_the_watching_only(asleep: Asleep, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ctrl_c_ends_only_the_watching(asleep: Asleep, capsys: pytest.CaptureFixture[str]) -> None:
     def press() -> None:
         raise KeyboardInterrupt
 
@@ -186,7 +183,7 @@ def test_ctrl_c_ends_the_watching_only(asleep: Asleep, capsys: pytest.CaptureFix
     assert "crmeval: no longer watching; the run continues\n" == capsys.readouterr().err
 
 
-def test_a_pipe_has_nothing_slow_imported(nightly: Nightly) -> None:
+def test_status_in_a_pipe_imports_nothing_slow(nightly: Nightly) -> None:
     slow = ["rich", "pytest", "_pytest", "openai", "anthropic", "psycopg", "pytest_crmeval.domain.trial"]
     looking = f"print([name for name in {slow} if name in sys.modules])"
     script = f"import sys; from pytest_crmeval.cli import main; main(['status']); {looking}"
@@ -197,8 +194,8 @@ def test_a_pipe_has_nothing_slow_imported(nightly: Nightly) -> None:
 
 
 @pytest.mark.parametrize("columns", [40, 80])
-def test_a_terminal_has_a_live_table(nightly: Nightly, columns: int) -> None:
-    """That is always up to date, and ends with the run."""
+def test_table_on_a_terminal_is_live(nightly: Nightly, columns: int) -> None:
+    """It is always up to date, and ends with the run."""
     with terminal(nightly.reports.parent, *STATUS, "--watch", "--interval", "0.1", columns=columns) as shown:
         shown.until(" 0/2")
         nightly.play("one")
@@ -213,7 +210,7 @@ def test_a_terminal_has_a_live_table(nightly: Nightly, columns: int) -> None:
     assert shown.everything[0].startswith("run nightly: finished")
 
 
-def test_ctrl_c_in_a_terminal_leaves_at_once(nightly: Nightly) -> None:
+def test_ctrl_c_on_a_terminal_leaves_at_once(nightly: Nightly) -> None:
     with terminal(nightly.reports.parent, *STATUS, "--watch", "--interval", "600") as shown:
         shown.until(" 0/2")
         shown.press_ctrl_c()

@@ -1,4 +1,4 @@
-"""How questions were answered, in figures."""
+"""Metrics of questions."""
 
 import pytest
 
@@ -29,26 +29,26 @@ def trial(attempt: str, confidence: float | None = None) -> Trial:
         ([(0.95, True), (0.93, False)], 0.44),
     ],
 )
-def test_the_calibration_error_is_how_far_confidence_is_from_accuracy(
+def test_calibration_error_is_the_distance_of_confidence_from_accuracy(
     stated: list[tuple[float, bool]], error: float | None
 ) -> None:
-    """Bin by bin, weighed by how many there are in each."""
+    """Bin by bin, weighted by the number of answers in each."""
     assert error == calibration_error(stated)
 
 
-def test_only_what_is_in_the_same_bin_makes_up_for_each_other() -> None:
-    """50 % begins a bin."""
+def test_errors_cancel_only_within_a_bin() -> None:
+    """50 % is the start of a bin."""
     assert 0.0 == calibration_error([(0.5, True), (0.5, False)])
     assert 0.49995 == calibration_error([(0.5, True), (0.4999, False)])
 
 
 def test_f1_is_the_harmonic_mean() -> None:
-    """Of 60 % right over all, and 75 % right among those that were attempted."""
+    """Of 60 % correct overall, and 75 % correct among the attempted ones."""
     assert round(2 * 0.6 * 0.75 / (0.6 + 0.75), 6) == f1_of(correct=6, attempted=8, asked=10)
 
 
-def test_the_metrics_of_questions() -> None:
-    """Three rates, two that tell guessing from knowing, and the calibration."""
+def test_question_metrics() -> None:
+    """Three rates, two that distinguish guessing from knowing, and the calibration."""
     trials = [trial("correct", 0.9), trial("correct"), trial("incorrect", 0.9), trial("not_attempted")]
 
     assert {
@@ -63,27 +63,27 @@ def test_the_metrics_of_questions() -> None:
     } == metrics_of(trials).to_dict()
 
 
-def test_an_answer_that_was_not_given_is_not_calibrated() -> None:
-    """Who does not know, and is sure of it, gains nothing."""
+def test_answer_that_was_not_attempted_is_not_calibrated() -> None:
+    """Being sure of not knowing gains nothing."""
     unsure, sure = trial("not_attempted", 0.0), trial("incorrect", 0.75)
 
     assert (0, None) == (metrics_of([unsure]).confidences, metrics_of([unsure]).calibration_error)
     assert (1, 0.75) == (metrics_of([unsure, sure]).confidences, metrics_of([unsure, sure]).calibration_error)
 
 
-def test_what_was_not_graded_is_in_no_figure() -> None:
+def test_ungraded_question_is_in_no_metric() -> None:
     """It is repeated instead."""
     errored = Trial.errored(trial("correct").planned, "not graded: the judge is ill")
 
     assert 1.0 == metrics_of([trial("correct"), errored]).correct
 
 
-def test_an_answer_comes_back_as_it_was_written() -> None:
+def test_answer_survives_writing_and_reading() -> None:
     for each in (trial("correct", 0.25), trial("not_attempted")):
         assert each == Trial.from_dict(each.to_dict())
 
 
 @pytest.mark.parametrize("confidence", [-0.1, 1.1, float("nan")])
-def test_what_is_no_confidence_is_refused(confidence: float) -> None:
+def test_invalid_confidence_is_refused(confidence: float) -> None:
     with pytest.raises(ValueError, match="not between 0 and 1"):
         trial("correct", confidence)

@@ -1,4 +1,4 @@
-"""The report that a run is held against."""
+"""The report that a run is compared with."""
 
 import subprocess
 from pathlib import Path
@@ -26,7 +26,7 @@ def git(folder: Path, *arguments: str) -> None:
 
 @pytest.fixture
 def committed(tmp_path: Path, folder: Path) -> Path:
-    """Return a project, in a folder of its repository, with a committed baseline that is gone since."""
+    """Return a project in a subfolder of its repository, with a committed baseline that has been deleted."""
     project = tmp_path / "deep" / "project"
     project.mkdir(parents=True)
     (project / "baseline.json").write_bytes((folder / "old.json").read_bytes())
@@ -38,19 +38,19 @@ def committed(tmp_path: Path, folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("given", ["old", "latest", "reports/old.json", "reports/old", "reports/old/trials.jsonl"])
-def test_a_baseline_is_a_run_or_a_file(folder: Path, given: str) -> None:
-    """By id, or by any path that leads to it."""
+def test_baseline_is_a_run_or_a_file(folder: Path, given: str) -> None:
+    """By id, or by any path to it."""
     found = load(given, folder, folder.parent, here=folder.parent)
 
     assert (given, "old", 1) == (found.source, found.report.run["id"], len(found.report.trials))
 
 
 @pytest.mark.parametrize("given", ["git:main", "git:HEAD:baseline.json", "git:main:baseline.json"])
-def test_a_baseline_is_what_is_committed(committed: Path, given: str) -> None:
+def test_committed_baseline_is_read(committed: Path, given: str) -> None:
     assert "old" == load(given, committed / "reports", committed).report.run["id"]
 
 
-def test_the_project_says_where_its_baseline_is(committed: Path) -> None:
+def test_settings_name_the_baseline(committed: Path) -> None:
     with pytest.raises(BaselineError, match=r"git:main.*kept\.json"):
         load("git:main", committed / "reports", committed, path="kept.json")
 
@@ -70,7 +70,7 @@ def test_unavailable_baseline_is_reported(committed: Path, given: str, why: str)
         load(given, committed / "reports", committed)
 
 
-def test_what_is_committed_may_be_no_report(committed: Path) -> None:
+def test_committed_file_that_is_not_a_report_is_reported(committed: Path) -> None:
     (committed / "baseline.json").write_text("[]")
     git(committed, "commit", "-q", "-a", "-m", "nonsense")
 
@@ -78,7 +78,7 @@ def test_what_is_committed_may_be_no_report(committed: Path) -> None:
         load("git:main", committed / "reports", committed)
 
 
-def test_a_run_without_a_report_is_no_baseline(folder: Path) -> None:
+def test_run_without_a_report_is_not_a_baseline(folder: Path) -> None:
     """It was killed."""
     (folder / "old.json").unlink()
 
@@ -95,7 +95,7 @@ def test_run_is_not_its_own_baseline(folder: Path) -> None:
 
 
 def test_report_has_the_commit_of_the_run(committed: Path) -> None:
-    """And whether something was changed since: here the baseline was deleted."""
+    """And whether tracked files were modified: here the baseline was deleted."""
     found = commit_at(committed)
 
     assert (40, True) == (len(str(found["commit"])), found["dirty"])
@@ -103,14 +103,14 @@ def test_report_has_the_commit_of_the_run(committed: Path) -> None:
     assert {**found, "dirty": False} == commit_at(committed)
 
 
-def test_where_there_is_no_repository_there_is_no_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_repository_there_is_no_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert {} == commit_at(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert {} == commit_at(tmp_path)
 
 
-def test_a_dataset_is_known_by_its_content() -> None:
-    """Not by its order, nor by how often or by whom its cases are tried."""
+def test_dataset_is_identified_by_its_content() -> None:
+    """Not by its order, the number of trials or the subjects."""
     cases = [planned("a"), planned("b"), planned("a", subject="gpt")]
     found = datasets_of(cases)
 

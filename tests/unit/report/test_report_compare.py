@@ -57,7 +57,7 @@ AFTER = of(
 
 
 def test_each_case_is_in_the_list_of_its_change() -> None:
-    """Only what both have scored with the same content is paired."""
+    """Only cases that both runs have scored with the same content are paired."""
     (contrast,) = compare(AFTER, BEFORE).contrasts
 
     assert (3, 2 / 3, 2 / 3, 1, 1) == (
@@ -79,8 +79,8 @@ def test_each_case_is_in_the_list_of_its_change() -> None:
     } == {name: [change.case for change in getattr(contrast, name)] for name in LISTS}
 
 
-def test_a_new_failure_says_why() -> None:
-    """In the words of the score that is too low, or of what broke."""
+def test_new_failure_has_a_reason() -> None:
+    """That of the score that is too low, or of the error."""
     (contrast,) = compare(AFTER, BEFORE).contrasts
 
     assert "state is too low" == contrast.newly_failing[0].reason
@@ -101,8 +101,8 @@ def test_scores_are_compared_by_paired_bootstrap() -> None:
     assert figure.high < -0.09
 
 
-def test_several_suites_are_corrected_and_say_so() -> None:
-    """Six lost in one suite are significant alone, and not beside another suite."""
+def test_p_values_of_several_suites_are_corrected_and_the_output_says_so() -> None:
+    """Six lost cases in one suite are significant alone, and not together with another suite."""
 
     def suite(name: str, lost: int) -> list[Trial]:
         return [trial(planned(str(n), suite=name, subject="mine"), FAILED if n < lost else PASSED) for n in range(20)]
@@ -116,7 +116,7 @@ def test_several_suites_are_corrected_and_say_so() -> None:
     assert [0.0625, 1.0] == [contrast.p_holm for contrast in both.contrasts]
 
 
-def test_controls_are_not_counted_in_the_correction() -> None:
+def test_controls_are_excluded_from_the_correction() -> None:
     """Their result is known beforehand; their p-value is not corrected."""
 
     def suite(subject: str, lost: int) -> list[Trial]:
@@ -128,7 +128,7 @@ def test_controls_are_not_counted_in_the_correction() -> None:
     assert [("mine", 0.03125), ("oracle", 0.015625)] == [(each.subject, each.p_holm) for each in found.contrasts]
 
 
-def test_repeats_are_no_more_cases() -> None:
+def test_repeats_are_not_additional_cases() -> None:
     """Three trials of each of two cases are two pairs."""
 
     def tried(*verdicts: Verdict) -> list[Trial]:
@@ -160,7 +160,10 @@ def test_repeats_are_no_more_cases() -> None:
 def test_repeats_are_newly_failing_or_passing_only_if_the_change_is_significant(
     before: int, after: int, name: str
 ) -> None:
-    """Five trials of a case, of which so many passed and pass. By scipy's test of Fisher, 5 and 1 have p = 0.048."""
+    """Five trials of a case, with the given numbers of passes before and after.
+
+    By Fisher's test in scipy, 5 and 1 have p = 0.048.
+    """
     table = [[before, 5 - before], [after, 5 - after]]
     assert name.startswith("newly") == (fisher_exact(array(table)).pvalue < 0.05)
 
@@ -178,7 +181,7 @@ def test_repeats_are_newly_failing_or_passing_only_if_the_change_is_significant(
 
 
 def test_subjects_of_only_one_run_are_listed() -> None:
-    """A subject that was not evaluated before is not compared with nothing."""
+    """They are not compared with nothing."""
     other = trial(planned("stays", subject="gpt"))
 
     assert ("crm × gpt is only in this run",) == compare(of(trial("stays"), other), of(trial("stays"))).missing
@@ -193,7 +196,7 @@ def test_two_subjects_can_be_compared() -> None:
     assert ("y", "x", 0.0, 1.0) == (contrast.subject, contrast.baseline_subject, contrast.before, contrast.after)
 
 
-def test_where_nothing_is_paired_nothing_is_claimed() -> None:
+def test_without_pairs_there_is_no_comparison() -> None:
     (contrast,) = compare(of(content("a", "new")), of(content("a", "old"))).contrasts
 
     assert (0, None, None, None, False) == (
@@ -205,7 +208,7 @@ def test_where_nothing_is_paired_nothing_is_claimed() -> None:
     )
 
 
-def test_a_comparison_is_written_as_documented_and_can_be_read(tmp_path: Path) -> None:
+def test_comparison_is_written_as_documented_and_can_be_read(tmp_path: Path) -> None:
     schema = json.loads((files("pytest_crmeval") / "report/report.schema.json").read_text())
     comparison = compare(AFTER, BEFORE, source="git:main")
     written = json.loads(json.dumps(comparison.to_dict()))
@@ -216,8 +219,8 @@ def test_a_comparison_is_written_as_documented_and_can_be_read(tmp_path: Path) -
     assert comparison == reports.load(tmp_path / "new.json").comparison
 
 
-def test_a_comparison_in_a_terminal() -> None:
-    """Who, how many, from where to where, how sure; and which cases."""
+def test_comparison_on_a_terminal() -> None:
+    """Subjects, cases, change, significance; and the changed cases."""
     shown = list(contrasts.lines(compare(AFTER, BEFORE)))
 
     assert "compared with old (2026-11-17T09:00:00+00:00 at c0ffee)" == shown[0]
@@ -235,8 +238,8 @@ def test_only_some_of_many_changes_are_shown() -> None:
     assert not [line for line in contrasts.lines(comparison) if "more" in line]
 
 
-def test_a_comparison_in_markdown_is_text() -> None:
-    """Whatever a case is called, or a model has said: no markup, no mention, one line."""
+def test_comparison_in_markdown_is_plain_text() -> None:
+    """Whatever the name of a case or the words of a model: no markup, no mention, one line."""
     evil = "<script>`x`|@team\n# [a](b)"
     failed = replace(trial(planned(evil), FAILED), scores=())
     page = markdown.comparison_page(compare(of(replace(failed, reason=evil)), of(trial(planned(evil)))))
@@ -247,7 +250,7 @@ def test_a_comparison_in_markdown_is_text() -> None:
     assert [] == [line for line in page.splitlines() if line.startswith("# ")]
 
 
-def test_a_report_in_markdown() -> None:
+def test_report_in_markdown() -> None:
     """Gates, subjects, reasons, and the comparison."""
     page = markdown.report_page(replace(AFTER, comparison=compare(AFTER, BEFORE)))
 
@@ -259,15 +262,15 @@ def test_a_report_in_markdown() -> None:
 
 
 def test_case_that_passes_less_often_is_listed_with_its_shares() -> None:
-    """With repeats it is not simply failing; without, the list says it all."""
+    """With repeats, "failing" would be too simple; without them, the list says everything."""
     shares = ((1.0, 0.5), (1.0, 0.0), (None, 0.5))
     shown = [CaseChange(case="a", before=before, after=after).shares for before, after in shares]
 
     assert ["1.00 to 0.50", "", ""] == shown
 
 
-def test_a_run_that_is_not_complete_says_what_gone_and_new_may_mean() -> None:
-    """In the terminal and in Markdown; where both are complete there is nothing to say."""
+def test_comparison_of_an_incomplete_run_warns_about_missing_and_new_cases() -> None:
+    """On the terminal and in Markdown; not if both runs are complete."""
     part = replace(AFTER, standings=[replace(each, not_run=1) for each in AFTER.standings])
     here = "this run is incomplete: cases listed as gone may just not have been played in it"
     there = "the baseline is incomplete: cases listed as new may just not have been played in it"
@@ -278,13 +281,13 @@ def test_a_run_that_is_not_complete_says_what_gone_and_new_may_mean() -> None:
 
 
 def judged(case: str, share: float) -> Trial:
-    """Return the trial of a solution file of which such a share was solved."""
+    """Return the trial of a solution file of which this share was solved."""
     file = replace(planned(case, suite="checkpoints", subject="checkpoint-7"), spec="sandbox:local")
     return trial(file, scores={"pass@1": share})
 
 
 def test_checkpoints_are_compared_by_their_solutions() -> None:
-    """That a file was judged to its end is no success; how sure a difference is, files do not tell."""
+    """A completely graded file is not a success, and the files don't contain the significance."""
     (contrast,) = compare(of(judged("a", 0.5), judged("b", 0.3)), of(judged("a", 0.25), judged("b", 0.25))).contrasts
     assert contrast.difference
 
@@ -292,8 +295,8 @@ def test_checkpoints_are_compared_by_their_solutions() -> None:
     assert (2, None, None, None) == (contrast.paired, contrast.difference.interval, contrast.p, contrast.detectable)
 
 
-def test_what_can_not_show_anything_is_not_corrected_for() -> None:
-    """Beside six lost cases, a suite of five says nothing, whatever happened: p stays 0.03125."""
+def test_comparison_that_can_not_be_significant_is_not_corrected_for() -> None:
+    """Next to six lost cases, a suite of five can't be significant: p stays 0.03125."""
 
     def suites(lost: int) -> Report:
         crm = [trial(planned(str(n)), FAILED if n < lost else PASSED) for n in range(6)]

@@ -41,12 +41,12 @@ def report(*summaries: SubjectSummary, **run: float) -> Report:
 
 
 def lines(*summaries: SubjectSummary, **run: float) -> list[str]:
-    """Return what is said below the table."""
+    """Return the lines below the table."""
     return list(bills.lines(report(*summaries, **run)))
 
 
 def paid(spent: float, *, subject: Bill | None = None, judge: Bill | None = None) -> list[str]:
-    """Return what is said of a run with one trial."""
+    """Return the lines for a run with one trial."""
     judged = Judgement(grades=(Grade(reason="fine"),), bill=judge) if judge else None
     played = replace(trial("one"), bill=subject, judgement=judged)
     run: JsonObject = {"id": "mine", "spent": spent}
@@ -69,8 +69,8 @@ def paid(spent: float, *, subject: Bill | None = None, judge: Bill | None = None
         (12345.6, "$12,345.60"),
     ],
 )
-def test_a_sum_has_the_digits_that_matter(cost: float | None, shown: str) -> None:
-    """Four of them below a dollar, cents above; unknown is not zero."""
+def test_amount_has_its_significant_digits(cost: float | None, shown: str) -> None:
+    """Four digits below a dollar, cents above; unknown is not zero."""
     assert shown == bills.dollars(cost)
 
 
@@ -79,26 +79,26 @@ def test_table_has_cost_columns_if_a_subject_has_a_bill(snapshot: SnapshotAssert
     assert snapshot == "\n".join(summary.table(report(GPT, ORACLE, VLLM)))
 
 
-def test_the_table_marks_what_was_replayed(snapshot: SnapshotAssertion) -> None:
-    """In a column of its own, when there is any."""
+def test_table_marks_replayed_trials(snapshot: SnapshotAssertion) -> None:
+    """In a column of its own, if there are any."""
     assert snapshot == "\n".join(summary.table(report(replace(GPT, replayed=120), ORACLE)))
 
 
-def test_without_models_nothing_is_said() -> None:
+def test_without_models_there_is_no_line_about_costs() -> None:
     assert [] == lines(ORACLE, spent=0.0)
     assert [] == list(bills.details("crm", [ORACLE]))
     assert next(summary.table(report(ORACLE))).endswith("  failed  pass rate  95 % interval")
 
 
-def test_the_total_of_a_run_is_one_line() -> None:
-    """What the run has paid is another sum, for it counts what was repeated, and not what was replayed."""
+def test_total_of_a_run_is_one_line() -> None:
+    """What the run has paid is a different sum: it includes repeated trials, and no replayed ones."""
     used = "540 calls (12 retried), 1,234,567 tokens in (987,654 cached), 45,678 out"
 
     assert [f"total: {used}, $3.12"] == lines(GPT, ORACLE)
     assert [f"total: {used}, $3.12; spent by this run: $0.00"] == lines(GPT, ORACLE, spent=0.0)
 
 
-def test_a_total_with_an_unknown_price_is_what_is_known_and_more() -> None:
+def test_total_with_an_unknown_price_is_at_least_what_is_known() -> None:
     unknown = "unknown price: vllm; add ?price=INPUT/OUTPUT, in dollars per million tokens"
 
     assert (
@@ -108,8 +108,8 @@ def test_a_total_with_an_unknown_price_is_what_is_known_and_more() -> None:
     assert ["total: 2 calls, 77 tokens in, 7 out, cost unknown", unknown] == lines(VLLM)
 
 
-def test_each_model_of_a_learner_has_a_price_of_its_own() -> None:
-    """What is missing is given where the model is named: the learner itself takes no price."""
+def test_each_model_of_a_learner_has_its_own_price() -> None:
+    """A missing price is set where the model is named: the learner itself takes no price."""
     roles = {"student": Bill(usage=USAGE, cost=0.1), "teacher": UNPRICED, "learner": UNPRICED}
     learner = replace(VLLM, subject="atlas", learning=Learning(learning="on", mode="paired", student="m", roles=roles))
 
@@ -121,17 +121,17 @@ def test_each_model_of_a_learner_has_a_price_of_its_own() -> None:
 
 @pytest.mark.parametrize(("spent", "shown"), [(0.24, "more than $0.24"), (0.0, "unknown")])
 @pytest.mark.parametrize("who", ["subject", "judge"])
-def test_what_a_run_has_paid_is_more_than_what_is_known(who: str, spent: float, shown: str) -> None:
+def test_run_has_paid_more_than_what_is_known(who: str, spent: float, shown: str) -> None:
     """If a subject or a judge was called at an unknown price."""
     assert f"spent by this run: {shown}" in paid(spent, **{who: UNPRICED})[0]
 
 
-def test_what_was_replayed_at_an_unknown_price_was_not_paid() -> None:
+def test_replay_at_an_unknown_price_was_not_paid() -> None:
     assert paid(0.0, subject=replace(UNPRICED, replayed=True))[0].endswith("; spent by this run: $0.00")
 
 
-def test_the_judge_has_a_line_for_each_subject() -> None:
-    """What it found, how far it can be trusted, and its cost."""
+def test_judge_has_a_line_for_each_subject() -> None:
+    """Its findings, its agreement with the labels, and its cost."""
     (shown,) = lines(replace(ORACLE, judge=JUDGE))
 
     assert (
@@ -141,8 +141,8 @@ def test_the_judge_has_a_line_for_each_subject() -> None:
     ) == shown
 
 
-def test_a_judge_that_may_not_decide_has_the_reason_in_its_line() -> None:
-    """And a judge of questions has nothing but counts and cost."""
+def test_judge_that_may_not_decide_has_the_reason_in_its_line() -> None:
+    """A judge of questions has only counts and cost."""
     (shown,) = lines(replace(ORACLE, judge=JudgeFigures(graded=2, statements=3, false=1, restriction="it is new")))
     (of_questions,) = lines(replace(ORACLE, judge=JudgeFigures(not_graded=3)))
 
@@ -153,8 +153,8 @@ def test_a_judge_that_may_not_decide_has_the_reason_in_its_line() -> None:
     assert "judge of oracle (crm): 0 graded, 3 not graded; no calls" == of_questions
 
 
-def test_a_note_has_a_line() -> None:
-    """The most frequent first, on one line whatever is in it."""
+def test_each_note_has_a_line() -> None:
+    """The most frequent first, on one line whatever it contains."""
     noted = replace(ORACLE, notes={"slow\n\x1b[31m": 1, "temperature is left out": 1200})
 
     assert [
@@ -163,8 +163,8 @@ def test_a_note_has_a_line() -> None:
     ] == lines(noted)
 
 
-def test_many_notes_are_cut() -> None:
-    """The report has them all."""
+def test_only_some_of_many_notes_are_shown() -> None:
+    """The report has all of them."""
     shown = lines(replace(ORACLE, notes={f"{number} {'much ' * 100}": 1 for number in range(10, 35)}))
 
     assert 11 == len(shown)
@@ -172,8 +172,8 @@ def test_many_notes_are_cut() -> None:
     assert max(map(len, shown)) < 240
 
 
-def test_details_tell_everything(snapshot: SnapshotAssertion) -> None:
-    """Side by side; what can't be known is a dash."""
+def test_details_show_everything(snapshot: SnapshotAssertion) -> None:
+    """Side by side; unknown figures are dashes."""
     nothing_passed = replace(GPT, subject="unlucky", passed=0, failed=120, replayed=120)
 
     shown = list(summary.details(report(GPT, ORACLE, nothing_passed, VLLM)))

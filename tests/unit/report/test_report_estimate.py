@@ -22,18 +22,18 @@ JUDGE = "openai:judge"
 
 
 def case(name: str, spec: str = GPT, subject: str = "gpt", suite: str = "crm") -> PlannedCase:
-    """Return a case that is to be played by a model."""
+    """Return a case for a model."""
     return replace(planned(name, subject=subject, suite=suite), spec=spec)
 
 
 def played(name: str, spec: str = GPT, *, turns: int = 2, calls: int = 4, seconds: float | None = 8.0) -> PastTrial:
-    """Return what an earlier trial took: 1,000 tokens in with each call, half of them cached, and 100 out."""
+    """Return the usage of an earlier trial: 1,000 input tokens per call, half of them cached, and 100 output tokens."""
     usage = Usage(input=1_000 * calls, cached=500 * calls, output=100 * calls, calls=calls, retries=1)
     return PastTrial(case=("crm", name, "f00d"), spec=spec, turns=turns, usage=usage, seconds=seconds)
 
 
 def dollar_per_call(usage: Usage) -> float | None:
-    """Charge by the call, and nothing for a long one."""
+    """Charge per call, and nothing for a long one."""
     return 1.0 if usage.input < 200_000 else 0.0
 
 
@@ -43,7 +43,7 @@ def no_price(_usage: Usage) -> float | None:
 
 
 def price(spec: str) -> Pricing | None:
-    """Charge for models of openai, not for the oracle; who knows what others take."""
+    """Charge for models of openai, not for the oracle; other prices are unknown."""
     if ":" not in spec:
         return None
     return dollar_per_call if spec.startswith("openai") else no_price
@@ -56,7 +56,7 @@ def estimated(
     pace: Throughput = TWO,
     judge: Judging | None = None,
 ) -> Estimate:
-    """Return the estimate of cases of so many turns."""
+    """Return the estimate of cases with this number of turns."""
     sizes = {each.key: CaseSize(turns=turns, characters=400) for each in cases}
     return estimate(cases, history, sizes, price, overhead=4_000, pace=pace, judge=judge)
 
@@ -67,15 +67,15 @@ def forecast(cases: Sequence[PlannedCase], *history: PastTrial, turns: int = 3) 
     return found
 
 
-def test_a_case_that_was_played_takes_what_it_took() -> None:
-    """The newest of its trials counts; that attempts fail again is not expected."""
+def test_case_that_was_played_is_estimated_from_its_newest_trial() -> None:
+    """Its retries are not expected to happen again."""
     found = forecast([case("one")], played("one", calls=4), played("one", calls=9))
 
     assert Usage(input=4_000, cached=2_000, output=400, calls=4) == found.load.usage
     assert (8.0, 4.0, {"played": 1}) == (found.load.seconds, found.cost, found.grounds)
 
 
-def test_a_case_that_was_not_is_like_the_others_of_its_model_turn_by_turn() -> None:
+def test_new_case_is_estimated_from_other_cases_of_its_model_by_turns() -> None:
     """Ten calls in four turns; three turns are to be played."""
     found = forecast([case("new")], played("one", calls=4, turns=1), played("two", calls=6, turns=3))
 
@@ -84,33 +84,32 @@ def test_a_case_that_was_not_is_like_the_others_of_its_model_turn_by_turn() -> N
     assert {"alike": 1} == found.grounds
 
 
-def test_a_case_that_has_changed_was_not_played() -> None:
-    """Another content: another case."""
+def test_changed_case_counts_as_new() -> None:
     assert {"alike": 1} == forecast([replace(case("one"), fingerprint="new")], played("one")).grounds
 
 
-def test_fractions_of_calls_add_up() -> None:
+def test_fractions_of_calls_are_added_up() -> None:
     """Half a call in each of four cases is two calls."""
     found = forecast([case(name) for name in "abcd"], played("one", calls=5, turns=10), turns=1)
 
     assert 2 == found.load.usage.calls
 
 
-def test_a_model_that_was_never_asked_takes_what_another_took_for_the_same_case() -> None:
+def test_new_model_is_estimated_from_another_model_on_the_same_case() -> None:
     found = forecast([case("one", "openai:gpt-5")], played("two", CLAUDE, calls=9), played("one", calls=4))
 
     assert (4, {"lent": 1}, [GPT]) == (found.load.usage.calls, found.grounds, found.lenders)
 
 
-def test_a_model_and_a_case_that_are_new_are_like_all_that_was_played() -> None:
-    """Turn by turn."""
+def test_new_model_and_case_are_estimated_from_all_trials() -> None:
+    """By turns."""
     found = forecast([case("new", "openai:gpt-5")], played("two", CLAUDE, calls=6), played("one", calls=2))
 
     assert (6, {"lent": 1}, [CLAUDE, GPT]) == (found.load.usage.calls, found.grounds, found.lenders)
 
 
-def test_without_a_history_the_size_of_a_case_is_all_there_is() -> None:
-    """Five calls for two turns: 1,000 tokens of prompt with each, what was said and added so far."""
+def test_without_history_the_size_of_a_case_is_used() -> None:
+    """Five calls for two turns: 1,000 prompt tokens for each, and what was said and added before."""
     found = forecast([case("one")], turns=2)
 
     expected = 5 * 1_000 + 100 * 3 + 250 * (1 + 2 + 3 + 4)
@@ -119,26 +118,26 @@ def test_without_a_history_the_size_of_a_case_is_all_there_is() -> None:
 
 
 @pytest.mark.parametrize(("spec", "written"), [(GPT, 0), (CLAUDE, 1_000)])
-def test_a_guess_knows_who_is_paid_for_filling_a_cache(spec: str, written: int) -> None:
-    """The first call of a case puts the prompt there, the others find it."""
+def test_guess_includes_the_cost_of_filling_a_cache(spec: str, written: int) -> None:
+    """The first call of a case writes the prompt there, the others read it."""
     usage = forecast([case("one", spec)], turns=2).load.usage
 
     assert (4_000, written) == (usage.cached, usage.cache_written)
 
 
-def test_a_longer_case_takes_more_with_each_call() -> None:
+def test_each_call_of_a_longer_case_needs_more_tokens() -> None:
     short, long = (forecast([case("one")], turns=turns).load for turns in (2, 4))
 
     assert long.input > 2 * short.input
 
 
-def test_a_price_is_that_of_an_average_call() -> None:
-    """Prices have steps for long calls: all tokens of a run are not one call."""
+def test_price_is_that_of_an_average_call() -> None:
+    """Prices have steps for long calls, and all tokens of a run are not one call."""
     assert 400.0 == forecast([case(str(n)) for n in range(100)], *[played(str(n)) for n in range(100)]).cost
 
 
-def test_an_unknown_price_makes_the_cost_unknown() -> None:
-    """Of the model, and of all together; calls and tokens are known."""
+def test_unknown_price_makes_the_cost_unknown() -> None:
+    """Of the model, and of the total; calls and tokens are known."""
     found = estimated([case("one"), case("one", CLAUDE, "claude")], played("one"))
 
     assert [None, 4.0] == [each.cost for each in found.forecasts]
@@ -146,14 +145,14 @@ def test_an_unknown_price_makes_the_cost_unknown() -> None:
     assert [4, 4] == [each.load.usage.calls for each in found.forecasts]
 
 
-def test_an_agent_that_asks_no_model_takes_nothing() -> None:
+def test_agent_without_a_model_uses_nothing() -> None:
     found = forecast([planned("one"), planned("two")], played("one"))
 
     assert (2, UsageEstimate(), 0.0, {}) == (found.cases, found.load, found.cost, found.grounds)
 
 
 @pytest.mark.parametrize(("at_once", "seconds"), [(1, 16.0), (2, 8.0), (48, 8.0)])
-def test_time_passes_for_several_at_once(at_once: int, seconds: float) -> None:
+def test_cases_in_flight_share_the_time(at_once: int, seconds: float) -> None:
     found = estimated([case("one"), case("two")], played("one"), played("two"), pace=Throughput(at_once=at_once))
 
     assert seconds == found.elapsed()
@@ -169,8 +168,8 @@ def test_time_passes_for_several_at_once(at_once: int, seconds: float) -> None:
         ("anthropic:* 1rpm", 8.0),
     ],
 )
-def test_a_cap_makes_it_last(rate: str, seconds: float) -> None:
-    """Eight calls of 1,100 tokens take as long as the caps of their model say, and never less than the models need."""
+def test_rate_limit_prolongs_the_run(rate: str, seconds: float) -> None:
+    """Eight calls of 1,100 tokens take as long as the limits of their model require, at least the time of the calls."""
     found = estimated(
         [case("one"), case("two")], played("one"), played("two"), pace=Throughput(at_once=2, caps=[Cap.parse(rate)])
     )
@@ -178,7 +177,7 @@ def test_a_cap_makes_it_last(rate: str, seconds: float) -> None:
     assert seconds == found.elapsed()
 
 
-def test_a_cap_holds_for_the_judge_by_its_model() -> None:
+def test_rate_limit_applies_to_the_judge_by_its_model() -> None:
     judge = Judging(name="strict", spec=f"{JUDGE}?temperature=0", samples=1, price=dollar_per_call)
 
     found = estimated([planned("one")], judge=judge, pace=Throughput(at_once=1, caps=[Cap.parse(f"{JUDGE} 1rpm")]))
@@ -187,8 +186,8 @@ def test_a_cap_holds_for_the_judge_by_its_model() -> None:
 
 
 @pytest.mark.parametrize(("rate", "whole"), [("openai:* 4rpm", 60.0), ("openai:* 60rpm", 16.0), ("* 4rpm", 120.0)])
-def test_who_is_held_by_no_cap_goes_on_meanwhile(rate: str, whole: float) -> None:
-    """Subjects are played side by side, and a cap that speaks of several of them is shared."""
+def test_subjects_without_a_rate_limit_run_meanwhile(rate: str, whole: float) -> None:
+    """Subjects are played at the same time, and share a limit that names several of them."""
     cases = [case("one"), case("one", CLAUDE, "claude")]
 
     found = estimated(cases, played("one"), pace=Throughput(at_once=1, caps=[Cap.parse(rate)]))
@@ -196,8 +195,8 @@ def test_who_is_held_by_no_cap_goes_on_meanwhile(rate: str, whole: float) -> Non
     assert whole == found.elapsed()
 
 
-def test_a_replay_takes_neither_money_nor_time() -> None:
-    """Also of a model with a cap, or without a price."""
+def test_replay_needs_neither_money_nor_time() -> None:
+    """Also of a model with a rate limit, or without a price."""
     pace = Throughput(at_once=1, caps=[Cap.parse("openai:* 1rpm")], replayed=True)
 
     found = estimated([case("one"), case("one", CLAUDE, "claude")], played("one"), pace=pace)
@@ -206,13 +205,13 @@ def test_a_replay_takes_neither_money_nor_time() -> None:
     assert "cost: none, because calls are replayed" in lines(found)
 
 
-def test_a_replayed_trial_takes_the_usual_time_of_its_calls() -> None:
-    """A cassette is quicker than any model."""
+def test_replayed_trial_is_expected_to_take_the_usual_time_of_its_calls() -> None:
+    """A cassette is faster than any model."""
     assert 12.0 == forecast([case("one")], played("one", calls=4, seconds=None)).load.seconds
 
 
-def test_the_time_of_a_replayed_trial_is_that_of_the_newest_live_one() -> None:
-    """The tokens are those of the newest."""
+def test_time_comes_from_the_newest_trial_that_was_not_replayed() -> None:
+    """The tokens come from the newest trial."""
     history = (played("one", calls=2, seconds=None), played("one", calls=4, seconds=9.0), played("one", seconds=1.0))
 
     found = forecast([case("one")], *history)
@@ -232,7 +231,7 @@ def test_judged_trial_without_model_calls_counts_for_the_judge_only() -> None:
     assert (5, 1_000) == (opinions.load.usage.calls, opinions.load.usage.input)
 
 
-def test_a_judge_is_asked_about_every_trial() -> None:
+def test_judge_is_expected_to_see_every_trial() -> None:
     judged = replace(played("one"), judged=Usage(input=600, output=60, calls=3))
     judge = Judging(name="judge", spec=JUDGE, samples=5, price=dollar_per_call)
 
@@ -242,7 +241,7 @@ def test_a_judge_is_asked_about_every_trial() -> None:
     assert Usage(input=2_000, output=200, calls=10) == found.load.usage
 
 
-def test_a_judge_that_was_never_asked_is_guessed() -> None:
+def test_judge_without_history_is_guessed() -> None:
     judge = Judging(name="judge", spec=JUDGE, samples=1, price=dollar_per_call)
 
     *_, found = estimated([case("one")], played("one"), judge=judge).forecasts
@@ -250,14 +249,14 @@ def test_a_judge_that_was_never_asked_is_guessed() -> None:
     assert (1, {"unjudged": 1}) == (found.load.usage.calls, found.grounds)
 
 
-def test_nothing_to_play_takes_nothing() -> None:
+def test_nothing_to_play_needs_nothing() -> None:
     """Everything was done in an earlier part."""
     assert Estimate(forecasts=[], pace=Throughput(at_once=1)) == estimated([])
     assert "total: about 0 calls, 0 tokens in, 0 out, $0.00, 0 s" in lines(estimated([]))
 
 
-def test_the_lines(snapshot: SnapshotAssertion) -> None:
-    """A table, a total, what is known of each subject, and what is not."""
+def test_lines_of_an_estimate(snapshot: SnapshotAssertion) -> None:
+    """A table, a total, and the basis of the estimate for each subject."""
     cases = [
         *(case(str(number)) for number in range(1_200)),
         *(case(str(number), CLAUDE, "claude") for number in range(1_200)),
@@ -276,7 +275,7 @@ def test_estimate_fits_the_width_of_a_terminal() -> None:
     assert narrow[0].split() == ["suite", "subject", "cases", "calls", "cost", "time"]
 
 
-def test_the_lines_of_a_guess_name_what_was_assumed(snapshot: SnapshotAssertion) -> None:
+def test_lines_of_a_guess_name_the_assumptions(snapshot: SnapshotAssertion) -> None:
     assert snapshot == "\n".join(lines(estimated([case("one")])))
 
 
@@ -295,8 +294,8 @@ def calls(found: Estimate) -> dict[str, int]:
     return {each.suite: each.load.usage.calls for each in found.forecasts}
 
 
-def test_a_question_is_one_call_with_a_prompt_of_its_own() -> None:
-    """Nothing of it is read from a cache: 800 characters of prompt and 400 of question."""
+def test_question_is_one_call_with_its_own_prompt() -> None:
+    """Nothing of it is cached: 800 characters of prompt and 400 of question."""
     (_, question) = asked().forecasts
 
     assert ("q", 1, 300, 0) == (
@@ -305,14 +304,14 @@ def test_a_question_is_one_call_with_a_prompt_of_its_own() -> None:
     )
 
 
-def test_a_question_is_like_other_questions_and_a_turn_like_other_turns() -> None:
+def test_questions_are_estimated_from_questions_and_turns_from_turns() -> None:
     turn, question = played("old", calls=4, turns=1), replace(played("other", calls=2, turns=1), is_question=True)
 
     assert {"crm": 12, "q": 2} == calls(asked(turn, question))
     assert {"crm": 12, "q": 1} == calls(asked(turn))
 
 
-def test_a_judge_is_asked_only_about_what_it_grades() -> None:
+def test_judge_is_called_only_for_what_it_grades() -> None:
     judge = Judging(name="j", spec=JUDGE, samples=3, price=dollar_per_call)
 
     assert 3 == calls(asked(judge=judge))["judge"]
@@ -334,7 +333,7 @@ CAST = LearnerRoles(
 
 
 def taught(name: str, *, held_out: bool = False) -> PastTrial:
-    """Return what an earlier conversation of a learner took."""
+    """Return the usage of an earlier conversation of a learner."""
     calls = {"student": 4} if held_out else {"student": 4, "teacher": 2, "reward": 3, "learner": 1}
     roles = {role: Usage(input=1_000 * count, output=100 * count, calls=count) for role, count in calls.items()}
     found = replace(played(name, LEARNER), usage=roles["student"], roles=roles, held_out=held_out)
@@ -342,14 +341,14 @@ def taught(name: str, *, held_out: bool = False) -> PastTrial:
 
 
 def learning(*history: PastTrial, cast: LearnerRoles = CAST, names: Sequence[str] = ("one", "two", "held")) -> Estimate:
-    """Return the estimate of two conversations of a learner, and a third one that is held out."""
+    """Return the estimate of two conversations of a learner, and of a third one that is held out."""
     cases = [case(name, LEARNER, "atlas") for name in names]
     sizes = {each.key: CaseSize(turns=2, characters=400, held_out=each.case == "held") for each in cases}
     return estimate(cases, history, sizes, price, overhead=4_000, pace=TWO, casts={LEARNER: cast})
 
 
-def test_each_role_of_a_learner_is_guessed_apart() -> None:
-    """What is held out is the student's alone; opinions are asked for so often, and an arbiter now and then."""
+def test_each_role_of_a_learner_is_guessed_separately() -> None:
+    """Held-out cases need only the student; the numbers of opinions and of arbiter calls are assumed."""
     found = {each.role: each for each in learning().forecasts}
 
     assert {"student": 15, "teacher": 4, "reward": 6, "arbiter": 0.4, "learner": 2} == {
@@ -364,13 +363,13 @@ def test_each_role_of_a_learner_is_guessed_apart() -> None:
     assert any(line.startswith("guess: 1 review per turn") for line in shown)
 
 
-def test_roles_that_are_not_used_are_not_estimated() -> None:
-    """Only what is held out is left, and that the student plays alone."""
+def test_unused_roles_are_not_estimated() -> None:
+    """Only held-out cases are left, and the student plays them alone."""
     assert ["student"] == [each.role for each in learning(names=["held"]).forecasts]
 
 
-def test_what_a_learner_took_it_takes_again() -> None:
-    """Role by role; a new conversation takes what others did, which are not held out."""
+def test_learner_is_estimated_from_its_earlier_conversations() -> None:
+    """Role by role; a new conversation is estimated from those that are not held out."""
     found = {each.role: each for each in learning(taught("one"), taught("held", held_out=True)).forecasts}
 
     assert {"student": 12, "teacher": 4, "reward": 6, "arbiter": 0, "learner": 2} == {
@@ -379,16 +378,16 @@ def test_what_a_learner_took_it_takes_again() -> None:
     assert {"played": 1, "alike": 1} == found["learner"].grounds
 
 
-def test_a_learner_s_conversations_take_their_time_one_after_the_other() -> None:
-    """Two of 14 seconds each; the third is played beside something else, and so are those of who does not learn."""
+def test_conversations_of_a_learner_are_played_one_after_the_other() -> None:
+    """Two of 14 seconds each; the third is played at the same time as others, and so are those of other agents."""
     history = [taught("one"), taught("two"), taught("held", held_out=True)]
 
     assert 28.0 == learning(*history).elapsed()
     assert 12.0 == learning(*history, cast=replace(CAST, learns=False)).elapsed()
 
 
-def test_what_a_student_took_is_lent_without_his_teacher() -> None:
-    """Another model is no learner."""
+def test_usage_of_a_student_is_used_for_others_without_its_teacher() -> None:
+    """The other model is not a learner."""
     assert 4 == forecast([case("one")], taught("one")).load.usage.calls
 
 
@@ -410,7 +409,7 @@ def estimated_files(cases: Sequence[PlannedCase], *history: PastTrial, workers: 
 
 
 def test_time_of_a_solution_file_comes_from_itself_or_from_the_time_per_solution() -> None:
-    """From the same file, from others, or from a printed assumption; each worker judges one file at a time."""
+    """From the same file, from others, or from a printed assumption; each worker runs one file at a time."""
     cases = [of_file("old", "checkpoint-1"), of_file("new", "checkpoint-1")]
 
     known = estimated_files(cases, judged_file("old", 4, 8.0))

@@ -1,4 +1,4 @@
-"""How sure a share is, exactly: checked against scipy, and by counting all outcomes."""
+"""Exact confidence intervals: checked against scipy, and by enumerating all outcomes."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ def test_intervals_are_those_of_scipy(passed: int, scored: int, level: float) ->
     assert pytest.approx((theirs.low, theirs.high)) == clopper_pearson(passed, scored, level)
 
 
-def test_nothing_scored_has_no_interval() -> None:
+def test_without_observations_there_is_no_interval() -> None:
     """It is not the interval of zero."""
     assert clopper_pearson(0, 0, 0.9) is None
     assert exact_clustered([], 0.9) is None
@@ -27,8 +27,8 @@ def test_nothing_scored_has_no_interval() -> None:
 
 @pytest.mark.parametrize("share", [0.5, 0.75, 0.9, 0.97, 0.99, 0.999])
 @pytest.mark.parametrize("count", [1, 20, 50, 200])
-def test_an_end_is_beyond_the_truth_no_more_often_than_it_says(count: int, share: float) -> None:
-    """All outcomes, by their probability: each end of an interval of 90 % in 5 % at most."""
+def test_each_end_misses_the_true_rate_at_most_as_often_as_stated(count: int, share: float) -> None:
+    """All outcomes, by their probability: each end of a 90 % interval misses in at most 5 %."""
     chances = [comb(count, n) * share**n * (1 - share) ** (count - n) for n in range(count + 1)]
     ends = [clopper_pearson(n, count, 0.9) or (1.0, 0.0) for n in range(count + 1)]
 
@@ -36,7 +36,7 @@ def test_an_end_is_beyond_the_truth_no_more_often_than_it_says(count: int, share
     assert sum(chance for chance, (_, high) in zip(chances, ends, strict=True) if high < share) <= 0.05
 
 
-def test_cases_that_are_tried_once_are_as_many_as_they_are() -> None:
+def test_independent_cases_all_count() -> None:
     assert clopper_pearson(7, 10, 0.9) == exact_clustered([(1.0, 1.0)] * 7 + [(0.0, 1.0)] * 3, 0.9)
 
 
@@ -53,15 +53,15 @@ def test_few_units_give_a_wider_bound() -> None:
 
 
 @pytest.mark.parametrize("parts", [[(3.0, 3.0), (5.0, 5.0)], [(0.0, 4.0)], [(99.0, 99.0), (0.0, 1.0)]])
-def test_where_units_hardly_differ_each_counts_once(parts: list[tuple[float, float]]) -> None:
-    """All right, alone, or one that is large and one that is not: by their size."""
+def test_units_that_hardly_differ_count_once_each(parts: list[tuple[float, float]]) -> None:
+    """All correct, a single unit, or one large and one small unit: by their size."""
     share, units = sum(hits for hits, _ in parts) / sum(size for _, size in parts), Clusters.of(parts).equal_units
 
     assert clopper_pearson(share * units, units, 0.9) == exact_clustered(parts, 0.9)
 
 
 @pytest.mark.parametrize(("share", "end"), [(0.66, 0.6), (1.0, 0.99), (0.3, 0.35), (0.0, 0.05)])
-def test_so_many_observations_have_an_interval_that_ends_there(share: float, end: float) -> None:
+def test_number_of_observations_gives_an_interval_that_ends_at_the_bound(share: float, end: float) -> None:
     size = size_with(share, end, 0.9)
     found = clopper_pearson(share * size, size, 0.9)
     assert found
@@ -69,11 +69,11 @@ def test_so_many_observations_have_an_interval_that_ends_there(share: float, end
     assert pytest.approx(end) == found[end > share]
 
 
-def test_what_is_all_but_the_share_itself_takes_more_than_anybody_has() -> None:
+def test_bound_almost_equal_to_the_rate_needs_an_absurd_number_of_cases() -> None:
     assert inf == size_with(0.6, 0.6 - 1e-7, 0.9)
 
 
-def test_a_gate_that_wants_no_confidence_does_not_load_it() -> None:
+def test_gate_without_confidence_does_not_load_the_module() -> None:
     code = (
         "import sys, pytest_crmeval.report.gating; print([name for name in ('scipy', 'numpy') if name in sys.modules])"
     )

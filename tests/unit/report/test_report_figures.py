@@ -28,7 +28,7 @@ WRONG = replace(RIGHT, replied=False, steps=1)
 
 
 def tried(case: str, *verdicts: Verdict, subject: str = "oracle") -> list[Trial]:
-    """Return the trials of a case, one after the other."""
+    """Return the trials of a case, in order."""
     first = planned(case, subject=subject)
     return [
         trial(replace(first, trial=number, key=f"{first.key}{number}"), verdict)
@@ -42,8 +42,8 @@ def answered(case: str, attempt: Attempt) -> Trial:
     return replace(trial(case, verdict), answer=AnswerOutcome(attempt=attempt))
 
 
-def test_a_pass_rate_has_wilsons_interval() -> None:
-    """Of the trials that were scored: what errored or is invalid says nothing."""
+def test_pass_rate_has_a_wilson_interval() -> None:
+    """Over the scored trials; errored and invalid ones don't count."""
     trials = [trial(str(n)) for n in range(7)] + [trial(f"w{n}", FAILED) for n in range(3)]
     trials += [trial("e", Verdict.ERRORED), trial("i", Verdict.INVALID)]
 
@@ -71,8 +71,8 @@ def test_turns_of_a_case_are_not_independent() -> None:
     assert "wilson (clustered)" == figure.method
 
 
-def test_several_subjects_play_the_same_cases() -> None:
-    """Together they have twice as many trials, and not twice as many cases."""
+def test_several_subjects_share_their_cases() -> None:
+    """Together they have twice as many trials, but not twice as many cases."""
     trials = [
         *tried("a", PASSED),
         *tried("b", FAILED),
@@ -136,8 +136,8 @@ def test_interval_of_turns_agrees_with_a_bootstrap_of_cases() -> None:
     assert pytest.approx(ratio_interval(parts, 0.95), abs=0.01) == figure.interval
 
 
-def test_where_every_trial_passed_cases_are_counted() -> None:
-    """To draw what is all alike would say that nothing can ever go wrong."""
+def test_if_every_trial_passed_cases_are_counted() -> None:
+    """A bootstrap of equal values would claim that nothing can ever fail."""
     figure = figures_of([each for n in range(6) for each in tried(str(n), PASSED, PASSED)])["pass_rate"]
 
     assert wilson(6, 6) == figure.interval
@@ -152,15 +152,15 @@ def test_pass_at_k_and_pass_all_k() -> None:
     assert "pass@4" not in figures
 
 
-def test_only_cases_that_were_tried_so_often_count() -> None:
-    """A trial that errored is none."""
+def test_only_cases_with_enough_trials_count() -> None:
+    """An errored trial does not count."""
     figures = figures_of([*tried("a", PASSED, PASSED), *tried("b", FAILED, Verdict.ERRORED)])
 
     assert (2, 1) == (figures["pass@1"].n, figures["pass@2"].n)
     assert 1.0 == figures["pass^2"].value
 
 
-def test_who_tries_once_has_no_pass_at_k() -> None:
+def test_single_trials_have_no_pass_at_k() -> None:
     """It would be the pass rate."""
     assert not [name for name in figures_of([trial("one"), trial("two")]) if name.startswith("pass@")]
 
@@ -176,7 +176,7 @@ def test_times_have_percentiles() -> None:
 
 
 def test_money_and_tokens_per_trial() -> None:
-    """Of all that were played, errored ones included; of an unknown price there is none."""
+    """Of all trials, errored ones included; absent if a price is unknown."""
     bill = Bill(usage=Usage(input=100, output=20), cost=0.5)
     trials = [replace(trial("one"), bill=bill), trial("two"), replace(trial("three", Verdict.ERRORED), bill=bill)]
 
@@ -188,7 +188,7 @@ def test_money_and_tokens_per_trial() -> None:
 
 
 def test_answers_have_the_figures_of_the_metrics() -> None:
-    """The same values, computed in another place; now with intervals."""
+    """The same values, computed elsewhere, now with intervals."""
     attempts = [Attempt.CORRECT] * 5 + [Attempt.INCORRECT] * 3 + [Attempt.NOT_ATTEMPTED] * 2
     trials = [answered(str(n), attempt) for n, attempt in enumerate(attempts)]
 
@@ -209,7 +209,7 @@ def test_scores_have_figures() -> None:
     assert figures["score:state"].interval
 
 
-def test_a_kind_may_count_what_it_likes() -> None:
+def test_kind_of_case_can_have_its_own_figures() -> None:
     """Two files of solutions: 82 of 164 and 10 of 36 were solved."""
     trials = [replace(trial("f1"), tallies={"pass@1": (82, 164)}), replace(trial("f2"), tallies={"pass@1": (10, 36)})]
 
@@ -219,11 +219,11 @@ def test_a_kind_may_count_what_it_likes() -> None:
     assert "pass@1" not in figures_of([replace(trial("f1"), tallies={"pass@1": (0, 0)})])
 
 
-def test_nothing_scored_has_no_figures() -> None:
+def test_without_scored_trials_there_are_no_figures() -> None:
     assert {} == figures_of([trial("one", Verdict.ERRORED), trial("two", Verdict.INVALID)])
 
 
-def test_an_ordinary_run_loads_no_scipy() -> None:
+def test_usual_run_does_not_load_scipy() -> None:
     """It takes a second and a half."""
     code = """
 import sys
@@ -239,8 +239,8 @@ print([name for name in ("scipy", "numpy") if name in sys.modules])
 
 @DETERMINISTIC
 @given(st.lists(st.lists(st.sampled_from(list(Verdict)), min_size=1, max_size=1), min_size=1, max_size=30))
-def test_a_value_lies_within_its_interval(verdicts: Sequence[Sequence[Verdict]]) -> None:
-    """Whatever happened; and shares stay between 0 and 1."""
+def test_value_lies_within_its_interval(verdicts: Sequence[Sequence[Verdict]]) -> None:
+    """Always; and shares stay between 0 and 1."""
     figures = figures_of([each for n, found in enumerate(verdicts) for each in tried(str(n), *found)])
 
     for figure in figures.values():
@@ -251,8 +251,8 @@ def test_a_value_lies_within_its_interval(verdicts: Sequence[Sequence[Verdict]])
 
 
 @pytest.mark.parametrize("repeats", [1, 3])
-def test_a_single_miss_does_not_make_a_rate_surer_than_none(repeats: int) -> None:
-    """Else a gate with confidence would hold for the worse of two runs, and not for the better one."""
+def test_single_miss_does_not_narrow_the_interval(repeats: int) -> None:
+    """Otherwise a gate with confidence could hold for the worse of two runs only."""
     perfect = [each for n in range(100) for each in tried(str(n), *[PASSED] * repeats)]
     missed = [*perfect[:-1], replace(perfect[-1], verdict=FAILED)]
 
@@ -261,16 +261,16 @@ def test_a_single_miss_does_not_make_a_rate_surer_than_none(repeats: int) -> Non
     assert lows[0] > lows[1] > 0.9
 
 
-def test_cases_that_are_all_alike_leave_a_doubt() -> None:
-    """One subject always passes, the other never: nothing varies, and thirty cases are no proof of a half."""
+def test_equal_cases_leave_a_doubt() -> None:
+    """One subject always passes, the other never: nothing varies, but thirty cases don't prove a half."""
     trials = [each for n in range(30) for each in tried(str(n), PASSED, PASSED)]
     trials += [each for n in range(30) for each in tried(str(n), FAILED, FAILED, subject="mute")]
 
     assert wilson(15, 30) == figures_of(trials)["pass_rate"].interval
 
 
-def test_nothing_takes_less_than_no_time() -> None:
-    """One slow trial among quick ones."""
+def test_duration_is_never_negative() -> None:
+    """One slow trial among fast ones."""
     figure = figures_of([replace(trial(str(n)), seconds=100.0 if n == 0 else 0.1) for n in range(20)])["latency_mean"]
 
     assert 0.0 == figure.low

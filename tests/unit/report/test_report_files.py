@@ -95,7 +95,7 @@ def older(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def schema() -> Draft202012Validator:
-    """Return who knows the documented schema of a report."""
+    """Return a validator of the documented schema."""
     return Draft202012Validator(json.loads((files("pytest_crmeval") / "report/report.schema.json").read_text("utf-8")))
 
 
@@ -105,7 +105,7 @@ def document(**changes: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON)
 
 
 def test_every_planned_case_counts_once() -> None:
-    """Played or not, for each suite and subject; also for one that was never played."""
+    """Played or not, for each suite and subject; also if it was never played."""
     assert {
         ("browsecomp", "oracle"): (1, 0, 0, 0, 0),
         ("crm", "half"): (0, 0, 0, 0, 1),
@@ -114,12 +114,12 @@ def test_every_planned_case_counts_once() -> None:
     } == counts(build())
 
 
-def test_the_counts_add_up() -> None:
+def test_counts_add_up_to_planned() -> None:
     """Five trials and two cases that were not played."""
     assert 7 == sum(summary.planned for summary in build().standings)
 
 
-def test_a_trial_of_an_earlier_part_counts() -> None:
+def test_trial_of_an_earlier_part_counts() -> None:
     """A resumed run plans only what is missing."""
     done, fresh = trial("one"), trial("two")
     played = {done.planned.key: done, fresh.planned.key: fresh}
@@ -130,25 +130,25 @@ def test_a_trial_of_an_earlier_part_counts() -> None:
     assert report.complete
 
 
-def test_trials_are_in_the_order_of_their_keys() -> None:
-    """Workers finish in any order; two reports of the same run can be compared line by line."""
+def test_trials_are_sorted_by_their_keys() -> None:
+    """Workers finish in any order, and two reports of the same run can be compared line by line."""
     assert build(TRIALS) == build(TRIALS[::-1])
 
 
-def test_a_run_of_nothing_is_a_report_of_nothing() -> None:
+def test_empty_run_has_an_empty_report() -> None:
     assert Report(run=RUN, standings=[], trials=[]) == build([], [])
 
 
-def test_a_report_is_written_as_documented(tmp_path: Path) -> None:
-    """``report.schema.json`` is a promise."""
+def test_report_is_written_as_documented(tmp_path: Path) -> None:
+    """By ``report.schema.json``."""
     path = reports.write(build(), tmp_path)
 
     schema().validate(json.loads(path.read_text(encoding="utf-8")))
     assert tmp_path / "mine.json" == path
 
 
-def test_a_report_of_models_is_written_as_documented(tmp_path: Path) -> None:
-    """Bills, notes, a judge, and how the run was paid."""
+def test_report_of_models_is_written_as_documented(tmp_path: Path) -> None:
+    """Bills, notes, a judge, and the money spent."""
     run: JsonObject = {**RUN, "spent": 0.75, "parts": [{**PART, "judge": "openai:gpt-4.1", "budget": 5.0}]}
     report = reports.build(run, {each.planned.key: each for each in [*TRIALS, *ASKED]}, [])
 
@@ -158,8 +158,8 @@ def test_a_report_of_models_is_written_as_documented(tmp_path: Path) -> None:
     assert report == reports.load(path)
 
 
-def test_a_report_of_learners_is_written_as_documented(tmp_path: Path) -> None:
-    """Lessons, playbooks, roles, the student before and after, and what the run began with."""
+def test_report_of_learners_is_written_as_documented(tmp_path: Path) -> None:
+    """Lessons, playbooks, roles, the student with and without playbook, and the inherited playbooks."""
     book = playbook(entry(), teacher_notes="Look twice.")
     opinion = RewardOpinion(score=0.9, uncertainty=0.1, reason="done")
     lesson = Lesson(
@@ -203,8 +203,8 @@ def answered(case: str, attempt: Attempt, confidence: float | None = None) -> Tr
     )
 
 
-def test_a_report_of_questions_is_written_as_documented(tmp_path: Path) -> None:
-    """What became of each, how sure it was, and what that comes to."""
+def test_report_of_questions_is_written_as_documented(tmp_path: Path) -> None:
+    """Grades, confidences and metrics."""
     trials = [answered(str(attempt), attempt, 0.5) for attempt in Attempt] + [answered("sure", Attempt.CORRECT)]
     path = reports.write(build(trials, []), tmp_path)
 
@@ -214,7 +214,7 @@ def test_a_report_of_questions_is_written_as_documented(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", [{}, {"attempt": "nearly"}, {"attempt": "correct", "confidence": 80}])
-def test_the_schema_would_notice_a_wrong_answer(wrong: object) -> None:
+def test_schema_rejects_a_wrong_answer(wrong: object) -> None:
     """A confidence is a share."""
     given = json.loads(json.dumps(build([answered("one", Attempt.CORRECT)], []).to_dict()))
     given["trials"][0]["answer"] = wrong
@@ -237,16 +237,16 @@ def test_the_schema_would_notice_a_wrong_answer(wrong: object) -> None:
         ("replayed", -1),
     ],
 )
-def test_the_schema_would_notice_a_wrong_bill(name: str, wrong: object) -> None:
-    """Unknown is null, and a figure that there is not is absent."""
+def test_schema_rejects_a_wrong_bill(name: str, wrong: object) -> None:
+    """Unknown is null, and a missing figure is absent."""
     given = json.loads(json.dumps(build(ASKED, []).to_dict()))
     given["results"][0][name] = wrong
 
     assert not schema().is_valid(given)
 
 
-def test_an_older_report_is_as_documented() -> None:
-    """Fields were added within version 1: none of them is required."""
+def test_older_report_is_as_documented() -> None:
+    """Fields were added within version 1, so they are optional."""
     schema().validate(older(json.loads(json.dumps(document()))))
 
 
@@ -265,21 +265,20 @@ def test_an_older_report_is_as_documented() -> None:
         ("invalid", -1),
     ],
 )
-def test_the_schema_would_notice(name: str, wrong: object) -> None:
-    """A promise that can't be broken is none."""
+def test_schema_rejects_invalid_reports(name: str, wrong: object) -> None:
     given = json.loads(json.dumps(document()))
     given["results"][0][name] = wrong
 
     assert not schema().is_valid(given)
 
 
-def test_a_report_that_was_written_can_be_loaded(tmp_path: Path) -> None:
+def test_written_report_can_be_loaded(tmp_path: Path) -> None:
     report = build()
 
     assert report == reports.load(reports.write(report, tmp_path))
 
 
-def test_a_report_from_before_there_were_metrics_can_be_loaded(tmp_path: Path) -> None:
+def test_report_without_metrics_can_be_loaded(tmp_path: Path) -> None:
     trials = [trial("one"), trial("two", Verdict.FAILED)]
     path = tmp_path / "older.json"
     path.write_text(json.dumps(older(json.loads(json.dumps(build(trials, []).to_dict())))), encoding="utf-8")
@@ -291,13 +290,13 @@ def test_a_report_from_before_there_were_metrics_can_be_loaded(tmp_path: Path) -
     assert [{}] == [summary.metrics.to_dict() for summary in report.standings]
 
 
-def test_letters_stay_readable(tmp_path: Path) -> None:
-    """A report is also read by people."""
+def test_characters_stay_readable(tmp_path: Path) -> None:
+    """People read reports, too."""
     assert "größe" in reports.write(build(), tmp_path).read_text(encoding="utf-8")
 
 
-def test_what_is_no_text_is_reported_all_the_same(tmp_path: Path) -> None:
-    """A model may send half a surrogate pair; that must not cost the report."""
+def test_lone_surrogate_does_not_prevent_a_report(tmp_path: Path) -> None:
+    """A model may send half a surrogate pair."""
     report = build([Trial.errored(planned(), "ValueError: \ud83d")], [])
 
     (shown,) = reports.load(reports.write(report, tmp_path)).trials
@@ -305,8 +304,8 @@ def test_what_is_no_text_is_reported_all_the_same(tmp_path: Path) -> None:
     assert r"ValueError: \ud83d" == shown.reason
 
 
-def test_latest_points_at_the_run(tmp_path: Path) -> None:
-    """At its report and at its folder; relatively, so that reports can be moved."""
+def test_latest_links_to_the_run(tmp_path: Path) -> None:
+    """To its report and its folder; relatively, so that reports can be moved."""
     reports.write(build(run="first"), tmp_path)
     reports.write(build(run="second"), tmp_path)
 
@@ -315,15 +314,15 @@ def test_latest_points_at_the_run(tmp_path: Path) -> None:
     assert "second" == reports.load(tmp_path / "latest.json").run["id"]
 
 
-def test_nothing_else_is_left_behind(tmp_path: Path) -> None:
+def test_no_temporary_file_remains(tmp_path: Path) -> None:
     reports.write(build(run="first"), tmp_path)
     reports.write(build(run="second"), tmp_path)
 
     assert ["first.json", "latest", "latest.json", "second.json"] == sorted(found.name for found in tmp_path.iterdir())
 
 
-def test_a_report_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    """Who reads the old one while the new one is written reads the old one to its end."""
+def test_report_is_written_completely_or_not_at_all(tmp_path: Path) -> None:
+    """A reader that has opened the old report can read it to its end."""
     path = reports.write(build(), tmp_path)
     old = path.read_text(encoding="utf-8")
 
@@ -334,8 +333,8 @@ def test_a_report_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     assert [] == reports.load(path).trials
 
 
-def test_a_report_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
-    """Something in it is no JSON."""
+def test_report_that_cannot_be_written_keeps_the_old_one(tmp_path: Path) -> None:
+    """A value in it can't be written as JSON."""
     path = reports.write(build(), tmp_path)
     bad = reports.build({**RUN, "machine": object()}, {}, [])  # type: ignore[dict-item] # no JSON, that is the point
 
@@ -372,7 +371,7 @@ JUNK = [
 
 @pytest.mark.parametrize("junk", JUNK)
 def test_invalid_file_is_not_a_report(tmp_path: Path, junk: object) -> None:
-    """The message says which file; the caller needs to catch one kind of error."""
+    """The error names the file; the caller needs to catch one kind of error."""
     path = tmp_path / "junk.json"
     path.write_bytes(junk if isinstance(junk, bytes) else json.dumps(junk).encode())
 
@@ -390,7 +389,7 @@ def test_invalid_file_is_not_a_report(tmp_path: Path, junk: object) -> None:
         ({"schema": ...}, "it has no 'schema'"),
     ],
 )
-def test_results_that_are_not_those_of_the_trials_are_refused(changes: dict[str, Any], why: str) -> None:
+def test_results_that_do_not_match_the_trials_are_refused(changes: dict[str, Any], why: str) -> None:
     changed = {name: value for name, value in document(**changes).items() if value is not ...}
 
     with pytest.raises((ValueError, KeyError)) as caught:
@@ -399,7 +398,7 @@ def test_results_that_are_not_those_of_the_trials_are_refused(changes: dict[str,
     assert why == reports.why_not(caught.value)
 
 
-def test_another_schema_is_named(tmp_path: Path) -> None:
+def test_unsupported_schema_is_named(tmp_path: Path) -> None:
     path = tmp_path / "newer.json"
     path.write_text(json.dumps(document(schema="crmeval.report/2")), encoding="utf-8")
 
@@ -407,8 +406,8 @@ def test_another_schema_is_named(tmp_path: Path) -> None:
         reports.load(path)
 
 
-def test_a_report_with_more_fields_can_be_loaded(tmp_path: Path) -> None:
-    """Fields are added within version 1: an older reader takes what it knows."""
+def test_report_with_unknown_fields_can_be_loaded(tmp_path: Path) -> None:
+    """Fields are added within version 1; an older version ignores them."""
     more = document(cost=1.5)
     for record in (*more["results"], *more["trials"], *(score for each in more["trials"] for score in each["scores"])):
         record["cost"] = 1.5
@@ -419,7 +418,7 @@ def test_a_report_with_more_fields_can_be_loaded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "said"), [("nowhere.json", "No such file or directory"), (".", "Is a directory")])
-def test_what_is_no_file_is_no_report(tmp_path: Path, name: str, said: str) -> None:
+def test_missing_file_is_not_a_report(tmp_path: Path, name: str, said: str) -> None:
     with pytest.raises(ReportError) as caught:
         reports.load(tmp_path / name)
 

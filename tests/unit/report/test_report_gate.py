@@ -1,4 +1,4 @@
-"""Rules that a report must obey."""
+"""The syntax of gates, and which gates apply to a run."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -40,7 +40,7 @@ def test_a_gate_is_a_suite_a_metric_a_comparison_and_a_number() -> None:
 
 
 @pytest.mark.parametrize("text", ["crm.pass_rate>=0.6", "crm.pass_rate  >=  0.6 ", "crm.pass_rate\t>= 0.6\n"])
-def test_spaces_around_the_comparison_and_at_the_end_say_nothing(text: str) -> None:
+def test_spaces_around_the_comparison_and_at_the_end_are_ignored(text: str) -> None:
     """Aligning gates in an ini file is allowed."""
     gate = Gate.parse(text)
 
@@ -69,15 +69,15 @@ def test_spaces_around_the_comparison_and_at_the_end_say_nothing(text: str) -> N
         ("crm.latency_p95 <= 20s with 99.5% confidence", {"bound": 20.0, "confidence": 0.995}),
     ],
 )
-def test_every_form_of_a_gate_is_read(text: str, expected: dict[str, object]) -> None:
+def test_every_form_of_a_gate_is_parsed(text: str, expected: dict[str, object]) -> None:
     gate = Gate.parse(text)
 
     assert expected == {name: getattr(gate, name) for name in expected}
 
 
 @pytest.mark.parametrize("metric", [*COUNTS, *MONEY, *TIMES])
-def test_only_shares_end_at_one(metric: str) -> None:
-    """A hundred that passed are no share, though ``passed`` begins as ``pass_rate`` does."""
+def test_only_proportions_have_bounds_up_to_one(metric: str) -> None:
+    """A hundred passed cases are not a proportion, although ``passed`` begins like ``pass_rate``."""
     assert 100.0 == Gate.parse(f"crm.{metric} <= 100").bound
 
 
@@ -129,7 +129,7 @@ UNIT = "a unit (ms, s, min) right after the number, or the end"
         ("crm.failed <= 6 with 95% confidence", "the end", 15),
     ],
 )
-def test_a_gate_that_cannot_be_read_points_at_the_place(text: str, wanted: str, place: int) -> None:
+def test_syntax_error_in_a_gate_points_at_the_place(text: str, wanted: str, place: int) -> None:
     with pytest.raises(GateSyntaxError) as caught:
         Gate.parse(text)
 
@@ -137,15 +137,15 @@ def test_a_gate_that_cannot_be_read_points_at_the_place(text: str, wanted: str, 
 
 
 def concerning(*texts: str, parts: Sequence[JsonObject]) -> tuple[list[str], list[str]]:
-    """Return which gates a run of the suites crm and q has to pass, and which say nothing about it."""
+    """Return the gates that a run of the suites crm and q must pass, and those that don't apply to it."""
     summaries = [SubjectSummary(suite=suite, subject="s", passed=1) for suite in ("crm", "q")]
     report = Report(run={"parts": parts}, standings=summaries, trials=[])
     judged, idle = concerned([Gate.parse(text) for text in texts], report)
     return [gate.suite for gate in judged], [gate.suite for gate in idle]
 
 
-def test_who_asks_for_a_part_is_not_judged_by_gates_of_the_rest() -> None:
-    """They are idle; who asks for everything is judged by all of them."""
+def test_partial_run_is_not_evaluated_by_gates_of_the_rest() -> None:
+    """Those don't apply; if everything is selected, all gates are evaluated."""
     texts = ("crm.passed > 0", "browse.passed > 0", "q.passed > 0")
 
     assert (["crm", "q"], ["browse"]) == concerning(*texts, parts=[PARTIAL])
@@ -153,12 +153,12 @@ def test_who_asks_for_a_part_is_not_judged_by_gates_of_the_rest() -> None:
     assert (["crm", "browse", "q"], []) == concerning(*texts, parts=[PARTIAL, {}])
 
 
-def test_a_gate_is_idle_only_beside_another() -> None:
+def test_gate_is_not_evaluated_only_if_another_is() -> None:
     assert (["crn"], []) == concerning("crn.passed > 0", parts=[PARTIAL])
 
 
-def test_who_asks_for_suites_by_name_is_not_judged_by_gates_of_others() -> None:
-    """Also if no other gate is left: suites that were named are there, or refused."""
+def test_run_of_selected_suites_is_not_evaluated_by_gates_of_others() -> None:
+    """Even if no other gate is left: selected suites exist, or the run is refused."""
     named: JsonObject = {"suites": ["crm", "q", "asked"]}
 
     assert (["q"], ["browse"]) == concerning("browse.passed > 0", "q.passed > 0", parts=[named])
@@ -167,22 +167,22 @@ def test_who_asks_for_suites_by_name_is_not_judged_by_gates_of_others() -> None:
     assert (["browse"], []) == concerning("browse.passed > 0", parts=[named, {}])
 
 
-def test_a_suite_of_which_all_was_left_out_is_not_judged() -> None:
-    """Another that is not there is misspelt."""
+def test_suite_whose_cases_were_all_skipped_is_not_evaluated() -> None:
+    """Another suite that is missing is misspelt."""
     left: JsonObject = {"left_out": {"browse": {"no judge": 3}, "q": {"no judge": 1}}}
 
     assert ([], ["browse"]) == concerning("browse.passed > 0", parts=[left])
     assert (["crn", "q"], ["browse"]) == concerning("crn.passed > 0", "browse.passed > 0", "q.passed > 0", parts=[left])
 
 
-def test_what_a_merge_was_asked_for_is_what_its_runs_were_asked_for() -> None:
+def test_merge_has_the_selection_of_its_runs() -> None:
     """It plays nothing itself."""
     merged: JsonObject = {"merged": {"runs": ["a", "b"]}}
 
     assert (["q"], ["browse"]) == concerning("q.passed > 0", "browse.passed > 0", parts=[PARTIAL, PARTIAL, merged])
 
 
-def test_who_asks_for_agents_by_name_is_not_judged_by_gates_of_others() -> None:
+def test_run_of_selected_agents_is_not_evaluated_by_gates_of_others() -> None:
     texts = ("crm[s].passed > 0", "crm[gpt].passed > 0")
     chosen: JsonObject = {"chosen": True, "agents": {"s": "s"}}
     by_default: JsonObject = {"agents": {"s": "s"}}
@@ -197,13 +197,13 @@ def test_who_asks_for_agents_by_name_is_not_judged_by_gates_of_others() -> None:
     assert ["s", "gpt"] == subjects(chosen, by_default)
 
 
-def test_a_gate_of_another_agent_is_idle_only_beside_another() -> None:
+def test_gate_of_another_agent_is_not_evaluated_only_if_another_gate_is() -> None:
     chosen: JsonObject = {"chosen": True, "agents": {"s": "s"}}
 
     assert (["crm"], []) == concerning("crm[gpt].passed > 0", parts=[chosen])
 
 
-def test_a_checkpoint_that_is_missing_is_a_breach() -> None:
+def test_missing_checkpoint_is_a_breach() -> None:
     summaries = [
         SubjectSummary(suite="checkpoints", subject="checkpoint-49", passed=1),
         SubjectSummary(suite="crm", subject="s"),

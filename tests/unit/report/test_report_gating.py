@@ -28,7 +28,7 @@ PASSED, FAILED = Verdict.PASSED, Verdict.FAILED
 
 
 def report(*summaries: SubjectSummary) -> Report:
-    """Return the report of a run, with trials that are as many as it counts."""
+    """Return the report of a run with these counts."""
     counted = [(each, verdict) for each in summaries for verdict in Verdict for _ in range(getattr(each, verdict))]
     trials = [
         trial(planned(str(n), subject=each.subject, suite=each.suite), verdict)
@@ -43,13 +43,13 @@ def crm(subject: str = "oracle", **counts: Any) -> SubjectSummary:  # noqa: ANN4
 
 
 def ruled(text: str, found: Report, baseline: Report | None = None) -> Ruling:
-    """Return what a gate says of a report."""
+    """Return the ruling of a gate on a report."""
     (ruling,) = judge([Gate.parse(text)], found, baseline)
     return ruling
 
 
 def played(passing: int, failing: int, subject: str = "oracle", suite: str = "crm") -> list[Trial]:
-    """Return trials of cases that are numbered through: those that pass come first."""
+    """Return trials of numbered cases: those that pass come first."""
     verdicts = [PASSED] * passing + [FAILED] * failing
     return [trial(planned(str(n), subject=subject, suite=suite), verdict) for n, verdict in enumerate(verdicts)]
 
@@ -62,7 +62,7 @@ def of(*trials: Trial) -> Report:
 
 @pytest.mark.parametrize("metric", [*COUNTS, *MONEY, "pass_rate", "strict_success", "latency_p95", "score:state"])
 def test_every_metric_can_be_gated(metric: str) -> None:
-    """Each name is really a figure of a summary, or of its trials."""
+    """Each name is a figure of a summary or of its trials."""
     assert ruled(f"crm.{metric} >= 0", of(*played(1, 1))).holds
 
 
@@ -76,7 +76,7 @@ def test_every_metric_can_be_gated(metric: str) -> None:
         ("==", False, True, False),
     ],
 )
-def test_a_comparison_means_what_it_says(
+def test_comparison_operators_work_as_written(
     comparison: str, *, holds_below: bool, holds_at: bool, holds_above: bool
 ) -> None:
     """2, 3 and 4 failed cases against a bound of 3."""
@@ -85,20 +85,20 @@ def test_a_comparison_means_what_it_says(
     assert [holds_below, holds_at, holds_above] == [ruling.holds for ruling in rulings]
 
 
-def test_a_ruling_shows_the_value() -> None:
-    """Also when the gate holds: how much room is left is worth knowing."""
+def test_ruling_shows_the_value() -> None:
+    """Also if the gate holds."""
     ruling = ruled("crm.pass_rate >= 0.60", report(crm(passed=2, failed=1)))
 
     assert ("crm.pass_rate >= 0.60", True, "pass_rate is 0.667") == (ruling.gate, ruling.holds, ruling.explanation)
 
 
-def test_a_pass_rate_just_at_the_bound_holds() -> None:
-    """Seven of ten are 0.7, in binary, too."""
+def test_pass_rate_equal_to_the_bound_holds() -> None:
+    """Seven of ten are 0.7, also in binary."""
     assert ruled("crm.pass_rate >= 0.7", report(crm(passed=7, failed=3))).holds
 
 
-def test_a_gate_without_a_subject_is_judged_for_each_that_is_not_a_control() -> None:
-    """A good control must not hide a bad agent, and an agent not another."""
+def test_gate_without_a_subject_is_evaluated_for_each_subject_that_is_not_a_control() -> None:
+    """A good control must not hide a bad agent, and one agent must not hide another."""
     found = report(crm("a", passed=4), crm("b", failed=4), crm("mute", failed=4), crm("oracle", passed=4))
 
     rulings = judge([Gate.parse("crm.pass_rate >= 0.6")], found)
@@ -106,7 +106,7 @@ def test_a_gate_without_a_subject_is_judged_for_each_that_is_not_a_control() -> 
     assert [("a", True), ("b", False)] == [(ruling.subject, ruling.holds) for ruling in rulings]
 
 
-def test_a_gate_without_a_subject_is_judged_for_controls_if_there_is_nothing_else() -> None:
+def test_gate_without_a_subject_is_evaluated_for_controls_if_there_is_no_other_subject() -> None:
     """A first run has only the oracle."""
     assert ruled("crm.pass_rate >= 0.6", report(crm("oracle", passed=4))).holds
 
@@ -117,35 +117,34 @@ def test_counts_and_costs_without_a_subject_are_added_up() -> None:
     assert "failed is 3" == ruled("crm.failed <= 3", found).explanation
 
 
-def test_another_suite_does_not_count() -> None:
-    """A gate looks at its own suite only."""
+def test_other_suites_do_not_count() -> None:
     other = SubjectSummary(suite="browsecomp", subject="oracle", failed=9)
 
     assert ruled("crm.pass_rate >= 1", report(crm(passed=1), other)).holds
 
 
-def test_a_suite_that_was_not_run_is_a_breach() -> None:
+def test_missing_suite_is_a_breach() -> None:
     """A typo in the name of a suite must not pass every merge."""
     ruling = ruled("crn.failed == 0", report(crm(passed=1)))
 
     assert (False, "the run has no suite 'crn'") == (ruling.holds, ruling.explanation)
 
 
-def test_a_run_that_is_not_complete_is_a_breach() -> None:
-    """Also when the cases that were played are all right."""
+def test_incomplete_run_is_a_breach() -> None:
+    """Even if all played cases passed."""
     ruling = ruled("crm.pass_rate >= 0.1", report(crm(passed=5, not_run=2)))
 
     assert (False, "2 of 7 cases were not run") == (ruling.holds, ruling.explanation)
 
 
-def test_a_rate_of_nothing_is_a_breach() -> None:
-    """When every trial errored, or is of an invalid case, there is no pass rate, neither zero nor one."""
+def test_missing_pass_rate_is_a_breach() -> None:
+    """If every trial errored or is invalid, there is no pass rate, neither zero nor one."""
     ruling = ruled("crm.pass_rate >= 0", report(crm(errored=3, invalid=2)))
 
     assert (False, "no trial was scored") == (ruling.holds, ruling.explanation)
 
 
-def test_invalid_cases_are_no_breach_unless_a_gate_says_so() -> None:
+def test_invalid_cases_are_a_breach_only_if_a_gate_checks_them() -> None:
     """They are neither failed nor missing."""
     found = report(crm(passed=1, invalid=2))
 
@@ -156,14 +155,14 @@ def test_invalid_cases_are_no_breach_unless_a_gate_says_so() -> None:
 
 
 def costs(text: str, *bills: Bill | None, passed: int = 4) -> tuple[bool, str]:
-    """Return what a gate says of subjects with these bills, who passed and failed four cases each."""
+    """Return the ruling on subjects with these bills, each of which passed and failed four cases."""
     found = [crm(str(number), passed=passed, failed=4, bill=bill) for number, bill in enumerate(bills)]
     ruling = ruled(text, report(*found))
     return ruling.holds, ruling.explanation
 
 
 def test_gate_on_cost_adds_up_the_subjects() -> None:
-    """In dollars, of all subjects together; to the cent, whatever binary fractions add up to."""
+    """In dollars, over all subjects; exact to the cent, whatever binary fractions add up to."""
     assert (True, "cost is $0.30") == costs("crm.cost <= 0.30", Bill(cost=0.1), Bill(cost=0.2))
     assert (False, "cost is $5.01") == costs("crm.cost <= 5.00", Bill(cost=5.01))
 
@@ -180,20 +179,20 @@ def test_agent_without_a_model_costs_nothing() -> None:
 
 
 @pytest.mark.parametrize("metric", ["cost", "cost_per_pass"])
-def test_an_unknown_price_is_a_breach(metric: str) -> None:
+def test_unknown_price_is_a_breach(metric: str) -> None:
     expected = (False, "the price of a model is unknown; add it with ?price=")
 
     assert expected == costs(f"crm.{metric} <= 1000", Bill(cost=None))
     assert expected == costs("crm.cost <= 1000", Bill(cost=1.0), Bill(cost=None))
 
 
-def test_a_cost_per_pass_where_nothing_passed_is_a_breach() -> None:
+def test_cost_per_pass_without_a_passed_case_is_a_breach() -> None:
     """It is neither zero nor a number."""
     assert (False, "no trial passed") == costs("crm.cost_per_pass <= 1000", Bill(cost=1.0), passed=0)
 
 
-def test_what_users_of_a_model_notice_can_be_gated() -> None:
-    """Speed, the first token, the share of cached tokens and what they saved; a cassette has no speed."""
+def test_service_metrics_can_be_gated() -> None:
+    """Speed, the first token, the share of cached tokens and the savings; a cassette has no speed."""
     service = Service(calls=4, seconds=8.0, output=400, streamed=2, first_seconds=1.5, saved=0.25)
     bill = Bill(usage=Usage(input=1000, cached=800, output=400, calls=4), cost=1.0)
     timed = report(crm("m", passed=4, bill=bill, service=service))
@@ -209,7 +208,7 @@ def test_what_users_of_a_model_notice_can_be_gated() -> None:
 
 
 def test_ruling_has_interval_and_margin() -> None:
-    """66 of 100: Wilson has 0.563 to 0.745 (by scipy's proportion_ci), and 0.06 are left."""
+    """66 of 100: Wilson's interval is 0.563 to 0.745 (by scipy's proportion_ci), and the margin is 0.06."""
     ruling = ruled("crm.pass_rate >= 0.60", of(*played(66, 34)))
 
     assert pytest.approx((0.66, 0.5628, 0.7454, 0.6, 0.06), abs=1e-4) == (
@@ -221,8 +220,8 @@ def test_ruling_has_interval_and_margin() -> None:
     )
 
 
-def test_an_open_gate_says_how_many_more_cases_would_settle_it() -> None:
-    """With so many, at the same rate, the interval is beyond the bound; with fewer it is not."""
+def test_inconclusive_gate_says_how_many_more_cases_would_settle_it() -> None:
+    """With so many cases at the same rate, the interval excludes the bound; with fewer it does not."""
     ruling = ruled("crm.pass_rate >= 0.60", of(*played(66, 34)))
     assert ruling.needed
 
@@ -241,13 +240,13 @@ def test_an_open_gate_says_how_many_more_cases_would_settle_it() -> None:
         ("crm.pass_rate <= 0.70", 505 - 100),
     ],
 )
-def test_a_settled_gate_needs_no_more(text: str, needed: int | None) -> None:
-    """Nor does a count; and what is just at the bound is never settled."""
+def test_settled_gate_needs_no_more_cases(text: str, needed: int | None) -> None:
+    """Nor does a count; a value equal to the bound is never settled."""
     assert needed == ruled(text, of(*played(66, 34))).needed
 
 
 def test_repeats_do_not_settle_a_gate() -> None:
-    """Cases are missing, not trials: as many more as are needed of independent ones."""
+    """More cases are needed, not trials: as many as would be needed without repeats."""
     repeated = [replace(each, planned=replace(each.planned, trial=n)) for each in played(66, 34) for n in (1, 2, 3)]
     once, often = (ruled("crm.pass_rate >= 0.60", of(*trials)) for trials in (played(66, 34), repeated))
     assert once.needed
@@ -256,27 +255,27 @@ def test_repeats_do_not_settle_a_gate() -> None:
     assert pytest.approx(once.needed, rel=0.15) == often.needed
 
 
-def test_a_gate_of_one_subject() -> None:
+def test_gate_can_name_one_subject() -> None:
     """The others do not count."""
     found = of(*played(4, 0, "good"), *played(0, 4, "bad"))
 
     assert [True, False] == [ruled(f"crm[{name}].pass_rate >= 0.6", found).holds for name in ("good", "bad")]
 
 
-def test_a_gate_of_each_subject_has_a_ruling_for_each() -> None:
+def test_gate_for_each_subject_has_a_ruling_for_each() -> None:
     rulings = judge([Gate.parse("crm[*].failed == 0")], of(*played(4, 0, "good"), *played(0, 4, "bad")))
 
     assert [("bad", False), ("good", True)] == [(ruling.subject, ruling.holds) for ruling in rulings]
 
 
-def test_a_subject_that_is_not_there_is_a_breach() -> None:
+def test_missing_subject_is_a_breach() -> None:
     """A misspelt one must not pass every merge."""
     ruling = ruled("crm[gtp].passed > 0", of(*played(1, 0, "gpt")))
 
     assert (False, "crm has no subject 'gtp' in this run, only gpt") == (ruling.holds, ruling.explanation)
 
 
-def test_what_a_kind_counts_can_be_gated() -> None:
+def test_figures_of_a_kind_of_case_can_be_gated() -> None:
     """82 of 164 solutions."""
     case = planned("f", subject="checkpoint-196", suite="checkpoints")
     found = of(replace(trial(case), tallies={"pass@1": (82, 164)}))
@@ -286,11 +285,11 @@ def test_what_a_kind_counts_can_be_gated() -> None:
 
 
 def test_missing_metric_is_a_breach() -> None:
-    """There is no pass@5 of cases that are tried once."""
+    """Cases with one trial have no pass@5."""
     assert "crm has no pass@5" == ruled("crm.pass@5 >= 0.1", of(*played(3, 0))).explanation
 
 
-def test_times_can_be_gated() -> None:
+def test_durations_can_be_gated() -> None:
     found = of(*(trial(str(n), seconds=float(n)) for n in range(101)))
 
     assert ruled("crm.latency_p95 <= 95s", found).holds
@@ -299,10 +298,10 @@ def test_times_can_be_gated() -> None:
 
 
 @pytest.mark.parametrize(("passing", "holds"), [(68, False), (69, True)])
-def test_a_gate_may_want_to_be_sure(passing: int, *, holds: bool) -> None:
-    """One-sided, exactly: 68 of 100 are at least 0.5951 with 95 % confidence, 69 at least 0.6055.
+def test_gate_can_require_confidence(passing: int, *, holds: bool) -> None:
+    """One-sided and exact: 68 of 100 are at least 0.5951 with 95 % confidence, 69 at least 0.6055.
 
-    An independent computation: 0.6 is refused, as being too little, by scipy's one-sided binomial test or not.
+    Checked independently by scipy's one-sided binomial test of 0.6.
     """
     ruling = ruled("crm.pass_rate >= 0.60 with 95% confidence", of(*played(passing, 100 - passing)))
     low = binomtest(passing, 100).proportion_ci(0.9, method="exact").low
@@ -314,8 +313,8 @@ def test_a_gate_may_want_to_be_sure(passing: int, *, holds: bool) -> None:
     assert f"and at least {low:.3f} with 95 % confidence" in ruling.explanation
 
 
-def test_who_is_not_sure_enough_learns_how_many_cases_it_takes() -> None:
-    """Unless the value itself is too low: then no number of them helps."""
+def test_gate_without_enough_confidence_says_how_many_cases_are_needed() -> None:
+    """Unless the value itself is too low: then no number of cases helps."""
     good = ruled("crm.pass_rate >= 0.60 with 95% confidence", of(*played(66, 34)))
     bad = ruled("crm.pass_rate >= 0.60 with 95% confidence", of(*played(59, 41)))
 
@@ -328,20 +327,20 @@ def test_who_is_not_sure_enough_learns_how_many_cases_it_takes() -> None:
 
 @pytest.mark.parametrize("bound", [0.7, 0.9, 0.95, 0.99])
 @pytest.mark.parametrize("count", [20, 50, 200])
-def test_a_gate_that_wants_to_be_sure_is_passed_by_chance_no_more_often_than_it_says(count: int, bound: float) -> None:
-    """An agent just at the bound passes in 5 of 100 runs at most: all outcomes, by their probability."""
+def test_gate_with_confidence_passes_by_chance_at_most_as_often_as_stated(count: int, bound: float) -> None:
+    """An agent exactly at the bound passes in at most 5 of 100 runs: all outcomes, by their probability."""
     gate = f"crm.pass_rate > {bound} with 95% confidence"
 
     def holds(passing: int) -> bool:
         return ruled(gate, of(*played(passing, count - passing))).holds
 
-    least = bisect_left(range(count + 1), 1, key=holds)  # who passes more is not less sure
+    least = bisect_left(range(count + 1), 1, key=holds)  # more passes never mean less confidence
 
     assert binom.sf(least - 1, count, bound) <= 0.05
 
 
-def test_repeats_are_not_taken_for_cases_by_a_gate_that_wants_to_be_sure() -> None:
-    """Nine cases that pass always and three that never do, three times each: a binomial test of twelve, or fewer."""
+def test_gate_with_confidence_does_not_count_repeats_as_cases() -> None:
+    """Nine cases that always pass and three that never do, three times each: like a binomial test of at most twelve."""
     repeated = [replace(each, planned=replace(each.planned, trial=n)) for each in played(9, 3) for n in (1, 2, 3)]
     ruling = ruled("crm.pass_rate >= 0.45 with 95% confidence", of(*repeated))
     once = binomtest(9, 12).proportion_ci(0.9).low
@@ -350,8 +349,8 @@ def test_repeats_are_not_taken_for_cases_by_a_gate_that_wants_to_be_sure() -> No
     assert once - 0.05 < 0.45 + ruling.margin < once
 
 
-def test_solutions_of_a_checkpoint_are_as_sure() -> None:
-    """By problems; and what a kind has counted for itself."""
+def test_gate_with_confidence_works_for_checkpoints() -> None:
+    """By problems, and by figures of a kind of case."""
     case = planned("f", subject="c", suite="checkpoints")
     solved = FileOutcome(verdicts={"AC": 82, "WA": 82}, samples=((1, 0, 82), (1, 1, 82)))
     low = binomtest(82, 164).proportion_ci(0.9).low
@@ -361,8 +360,8 @@ def test_solutions_of_a_checkpoint_are_as_sure() -> None:
         assert pytest.approx(low - 0.4) == margin
 
 
-def test_a_gate_on_the_baseline_needs_one() -> None:
-    """It does not hold for want of it."""
+def test_gate_on_the_baseline_needs_one() -> None:
+    """It does not hold without one."""
     for text in ("crm.pass_rate >= baseline - 0.02", "crm.pass_rate not worse than baseline"):
         ruling = ruled(text, of(*played(3, 0)))
 
@@ -370,15 +369,15 @@ def test_a_gate_on_the_baseline_needs_one() -> None:
 
 
 @pytest.mark.parametrize("text", ["crm.pass_rate >= baseline", "crm.pass_rate not worse than baseline"])
-def test_a_run_is_not_held_against_itself(text: str) -> None:
-    """Nor against its copy: who copies a report to the baseline before it is judged would always pass."""
+def test_run_is_not_compared_with_itself(text: str) -> None:
+    """Nor with its copy: otherwise, copying the report to the baseline before the gates would always pass."""
     ruling = ruled(text, of(*played(3, 9)), of(*played(3, 9)))
 
     assert (False, "the baseline is this run itself") == (ruling.holds, ruling.explanation)
 
 
-def test_a_gate_on_the_baseline_looks_at_the_cases_that_both_have() -> None:
-    """The baseline had 60 of 100; now 59 of these pass, and 20 easy ones are new, which do not help."""
+def test_gate_on_the_baseline_uses_the_cases_of_both_runs() -> None:
+    """The baseline passed 60 of 100. Now 59 of these pass; 20 new easy cases don't help."""
     new = [trial(f"new-{n}") for n in range(20)]
     before, after = of(*played(60, 40)), of(*played(59, 41), *new)
 
@@ -389,8 +388,7 @@ def test_a_gate_on_the_baseline_looks_at_the_cases_that_both_have() -> None:
     assert ruling.explanation.startswith("pass_rate is 0.590 and was 0.600, over 100 cases that both runs have; an ")
 
 
-def test_what_has_changed_is_not_compared() -> None:
-    """Another content is another case."""
+def test_changed_case_is_not_compared() -> None:
     other = [replace(each, planned=replace(each.planned, fingerprint="new")) for each in played(0, 3)]
     ruling = ruled("crm.pass_rate >= baseline", of(*other), of(*played(3, 0)))
 
@@ -399,7 +397,7 @@ def test_what_has_changed_is_not_compared() -> None:
 
 
 @pytest.mark.parametrize("text", ["crm.pass_rate >= baseline", "crm.pass_rate not worse than baseline"])
-def test_a_baseline_of_others_says_whom_it_has(text: str) -> None:
+def test_baseline_without_the_subject_names_its_subjects(text: str) -> None:
     """A renamed agent is another subject; a suite may be new."""
     run = of(*played(3, 0, "new"))
 
@@ -410,7 +408,7 @@ def test_a_baseline_of_others_says_whom_it_has(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["crm.pass_rate >= baseline", "crm.pass_rate not worse than baseline"])
 def test_subject_missing_in_the_baseline_is_named(text: str) -> None:
-    """Of two agents only the one that the baseline has is compared with it."""
+    """Of two agents, only the one in the baseline is compared."""
     ruling = ruled(text, of(*played(8, 0, "new"), *played(8, 0, "old")), of(*played(8, 0, "old")))
 
     assert "old" == ruling.subject
@@ -418,14 +416,14 @@ def test_subject_missing_in_the_baseline_is_named(text: str) -> None:
 
 
 def lost(count: int, of_all: int = 40) -> tuple[Report, Report]:
-    """Return a baseline that passed everything, and a run that has lost so many."""
+    """Return a baseline in which everything passed, and a run that lost this number of cases."""
     before = of(*played(of_all, 0))
     return replace(before, run={**before.run, "id": "before"}), of(*played(of_all - count, count))
 
 
 @pytest.mark.parametrize(("count", "holds"), [(0, True), (4, True), (5, False)])
-def test_a_gate_on_being_worse_wants_to_be_shown(count: int, *, holds: bool) -> None:
-    """Four of four lost have p = 0.0625, five of five 0.03125: exact McNemar, one-sided."""
+def test_not_worse_gate_is_breached_only_by_a_significant_loss(count: int, *, holds: bool) -> None:
+    """Four of four lost cases have p = 0.0625, five of five 0.03125: exact one-sided McNemar test."""
     before, after = lost(count)
     ruling = ruled("crm.pass_rate not worse than baseline", after, before)
 
@@ -433,20 +431,20 @@ def test_a_gate_on_being_worse_wants_to_be_shown(count: int, *, holds: bool) -> 
 
 
 def breaches(better: int, worse: int, cases: int, text: str) -> bool:
-    """Whether a gate is breached by a run in which so many cases became better and worse."""
+    """Return whether a gate is breached if these numbers of cases became better and worse."""
     verdicts = [(FAILED, PASSED)] * better + [(PASSED, FAILED)] * worse + [(PASSED, PASSED)] * (cases - better - worse)
     before, after = (of(*(trial(planned(str(n)), pair[side]) for n, pair in enumerate(verdicts))) for side in (0, 1))
     return not ruled(text, after, replace(before, run={**before.run, "id": "before"})).holds
 
 
 @pytest.mark.parametrize(("share_worse", "one_sided", "two_sided"), [(0.5, 0.05, 0.05), (0.8, 0.55, 0.40)])
-def test_a_gate_on_being_worse_has_few_false_alarms_and_more_power_than_a_test_of_both_sides(
+def test_not_worse_gate_has_few_false_alarms_and_more_power_than_a_two_sided_test(
     share_worse: float, one_sided: float, two_sided: float
 ) -> None:
-    """All outcomes of 14 cases that change, by their probability, each for worse with so much chance.
+    """All outcomes of 14 changed cases, by their probability; each became worse with a given probability.
 
-    An unchanged agent (0.5) is found worse in at most 5 % of runs. One that really is worse (0.8) is found in more than
-    55 %, by a two-sided test in less than 50 %.
+    An unchanged agent (0.5) is found worse in at most 5 % of runs. One that is worse (0.8) is found in more than 55 %,
+    by a two-sided test in less than 50 %.
     """
     alarms = [breaches(14 - worse, worse, 40, "crm.pass_rate not worse than baseline") for worse in range(15)]
     both = [worse > 7 and binomtest(worse, 14).pvalue < 0.05 for worse in range(15)]
@@ -460,8 +458,8 @@ def test_a_gate_on_being_worse_has_few_false_alarms_and_more_power_than_a_test_o
         assert two_sided < before < one_sided < found
 
 
-def test_a_gate_with_an_offset_says_how_often_it_fires_by_chance() -> None:
-    """Computed for as many cases, of which as many change: here by drawing runs of an unchanged agent."""
+def test_gate_with_an_offset_says_how_often_it_is_breached_by_chance() -> None:
+    """Computed for the same numbers of cases and changes; checked here by drawing runs of an unchanged agent."""
     text = "crm.pass_rate >= baseline - 0.02"
     verdicts = [(FAILED, PASSED)] * 10 + [(PASSED, FAILED)] * 10 + [(PASSED, PASSED)] * 80
     before, after = (of(*(trial(planned(str(n)), pair[side]) for n, pair in enumerate(verdicts))) for side in (0, 1))
@@ -479,12 +477,12 @@ def test_a_gate_with_an_offset_says_how_often_it_fires_by_chance() -> None:
 
 
 @pytest.mark.parametrize("text", ["crm.pass_rate >= baseline - 0.3", "crm.pass_rate <= baseline + 0.01"])
-def test_a_gate_that_rarely_fires_by_chance_has_no_warning(text: str) -> None:
+def test_gate_that_is_rarely_breached_by_chance_has_no_warning(text: str) -> None:
     assert "unchanged" not in ruled(text, of(*played(59, 41)), of(*played(60, 40))).explanation
 
 
-def test_controls_are_not_counted_in_the_correction_of_gates() -> None:
-    """Five lost are significant alone, and also beside the oracle."""
+def test_controls_are_excluded_from_the_correction_of_gates() -> None:
+    """Five lost cases are significant alone, and also with the oracle in the run."""
     before = of(*played(40, 0, "mine"), *played(40, 0, "oracle"))
     after = of(*played(35, 5, "mine"), *played(40, 0, "oracle"))
 
@@ -494,8 +492,8 @@ def test_controls_are_not_counted_in_the_correction_of_gates() -> None:
     assert not any("Holm" in each.explanation for each in rulings)
 
 
-def test_a_gate_on_being_worse_says_how_many_more_cases_would_settle_it() -> None:
-    """Four of forty lost: five of 50 would be significant. So would four gained and ten lost, if there were more."""
+def test_not_worse_gate_says_how_many_more_cases_would_settle_it() -> None:
+    """Four of forty lost: five of 50 would be significant. So would four gained and ten lost with more cases."""
     before, after = lost(4)
     ruling = ruled("crm.pass_rate not worse than baseline", after, before)
     assert (True, 10) == (ruling.holds, ruling.needed)
@@ -508,15 +506,15 @@ def test_a_gate_on_being_worse_says_how_many_more_cases_would_settle_it() -> Non
 
 
 @pytest.mark.parametrize("count", [0, 6])
-def test_a_settled_gate_on_being_worse_needs_no_more(count: int) -> None:
-    """Six lost are enough; and where nothing has changed no number of such cases says more."""
+def test_settled_not_worse_gate_needs_no_more_cases(count: int) -> None:
+    """Six lost cases are enough. If nothing has changed, no number of such cases would settle it."""
     before, after = lost(count)
 
     assert (0 if count else None) == ruled("crm.pass_rate not worse than baseline", after, before).needed
 
 
-def test_several_gates_on_being_worse_need_more() -> None:
-    """Five lost: alone they are enough, beside another rule six: 0.5⁶ is less than half of 0.05, 0.5⁵ is not."""
+def test_several_not_worse_gates_need_more_cases() -> None:
+    """Five lost cases are enough for one gate, six for two: 0.5⁶ is less than half of 0.05, 0.5⁵ is not."""
     before = of(*played(40, 0), *played(40, 0, suite="q"))
     after = of(*played(35, 5), *played(40, 0, suite="q"))
     gates = [Gate.parse(f"{suite}.pass_rate not worse than baseline") for suite in ("crm", "q")]
@@ -524,8 +522,8 @@ def test_several_gates_on_being_worse_need_more() -> None:
     assert 8 == judge(gates, after, before)[0].needed
 
 
-def test_a_gate_that_can_not_show_anything_is_not_corrected_for() -> None:
-    """As in a comparison: beside five lost cases, a suite of four says nothing, and does not hold."""
+def test_gate_that_can_not_be_significant_is_not_corrected_for() -> None:
+    """As in a comparison: next to five lost cases, a suite of four can't be significant, and its gate does not hold."""
     before = of(*played(5, 0), *played(4, 0, suite="q"))
     after = of(*played(0, 5), *played(0, 4, suite="q"))
     gates = [Gate.parse(f"{suite}.pass_rate not worse than baseline") for suite in ("crm", "q")]
@@ -536,7 +534,7 @@ def test_a_gate_that_can_not_show_anything_is_not_corrected_for() -> None:
 
 
 def test_repeats_that_are_worse_by_chance_need_more_cases() -> None:
-    """Three of forty cases fail one of two trials: six such differences are the least that is significant."""
+    """Three of forty cases fail one of two trials; at least six such differences are significant."""
 
     def twice(failing: int) -> list[Trial]:
         found = []
@@ -552,7 +550,7 @@ def test_repeats_that_are_worse_by_chance_need_more_cases() -> None:
 
 
 def renumbered(trials: Sequence[Trial], first: int) -> list[Trial]:
-    """Return trials of other cases: their numbers begin later."""
+    """Return trials of different cases: their numbers start later."""
     return [trial(planned(str(n)), each.verdict) for n, each in enumerate(trials, start=first)]
 
 
@@ -563,7 +561,7 @@ def test_better_agent_is_not_worse() -> None:
 
 
 def test_several_gates_on_being_worse_are_corrected() -> None:
-    """Five lost are significant alone; beside another rule p = 0.03125 counts twice."""
+    """Five lost cases are significant alone; with another gate, p = 0.03125 counts twice."""
     before = of(*played(40, 0), *played(40, 0, suite="q"))
     after = of(*played(35, 5), *played(40, 0, suite="q"))
     texts = ("crm.pass_rate not worse than baseline", "q.pass_rate not worse than baseline")
@@ -575,10 +573,10 @@ def test_several_gates_on_being_worse_are_corrected() -> None:
 
 
 @pytest.mark.parametrize("lost_of_four", [0, 4])
-def test_a_gate_on_too_few_cases_can_not_be_judged_and_does_not_hold(lost_of_four: int) -> None:
-    """Four that are lost have p = 0.0625, and never less: such a rule would pass whatever happens.
+def test_not_worse_gate_on_too_few_cases_does_not_hold(lost_of_four: int) -> None:
+    """Four lost cases have p = 0.0625, never less, so such a gate would always pass.
 
-    Nor are others corrected for it.
+    Other gates are not corrected for it.
     """
     before = of(*played(40, 0), *played(4, 0, suite="q"))
     after = of(*played(35, 5), *played(4 - lost_of_four, lost_of_four, suite="q"))
@@ -591,7 +589,7 @@ def test_a_gate_on_too_few_cases_can_not_be_judged_and_does_not_hold(lost_of_fou
     assert (False, None, output) == (few.holds, few.p, few.explanation)
 
 
-def test_turns_can_be_compared_too() -> None:
+def test_turns_can_be_compared() -> None:
     right = TurnOutcome(tool="t", called=True, replied=True, steps=1, errors=0)
     wrong = replace(right, replied=False)
 
@@ -605,7 +603,7 @@ def test_turns_can_be_compared_too() -> None:
 
 
 def test_repeats_are_averaged_before_they_are_compared() -> None:
-    """Five cases that fail one of three trials now: by signs, p = 0.03125, as five that fail would have."""
+    """Five cases that fail one of three trials now: p = 0.03125 by signs, as for five that fail always."""
 
     def repeated(trials: Sequence[Trial], failing: int) -> list[Trial]:
         found = []
@@ -622,13 +620,13 @@ def test_repeats_are_averaged_before_they_are_compared() -> None:
     assert "over 40 cases" in ruling.explanation
 
 
-def test_a_value_just_at_the_bound_of_the_baseline_holds() -> None:
-    """Eight of ten less a tenth are seven of ten, whatever binary fractions say."""
+def test_value_equal_to_the_bound_of_the_baseline_holds() -> None:
+    """0.8 - 0.1 is 0.7, whatever binary fractions say."""
     assert ruled("crm.pass_rate >= baseline - 0.1", of(*played(7, 3)), of(*played(8, 2))).holds
 
 
-def test_a_gate_on_the_baseline_is_as_sure_as_the_change() -> None:
-    """Half of the cases fail in both runs: that they are hard says nothing of what changed, and 0.1 is far away."""
+def test_gate_on_the_baseline_has_the_interval_of_the_change() -> None:
+    """Half of the cases fail in both runs. That says nothing about the change, and 0.1 is far away."""
     before, after = of(*played(50, 50)), of(*played(49, 51))
     ruling = ruled("crm.pass_rate >= baseline - 0.1", after, before)
     low, high = bonett_price(0, 1, 100)
@@ -637,26 +635,26 @@ def test_a_gate_on_the_baseline_is_as_sure_as_the_change() -> None:
     assert (True, 0) == (ruling.holds, ruling.needed)
 
 
-def test_repeats_that_all_pass_do_not_settle_a_gate_either() -> None:
-    """Three cases passed three times each: six cases without a failure are what it takes, so three are missing."""
+def test_repeats_that_all_pass_do_not_settle_a_gate() -> None:
+    """Three cases passed three times each: six cases without a failure are needed, so three are missing."""
     repeated = [replace(each, planned=replace(each.planned, trial=n)) for each in played(3, 0) for n in (1, 2, 3)]
 
     assert 3 == ruled("crm.pass_rate >= 0.60", of(*repeated)).needed
     assert (wilson(5, 5) or (0,))[0] < 0.6 < (wilson(6, 6) or (0,))[0]
 
 
-def test_what_is_just_equal_has_no_margin_below_nothing() -> None:
-    """Minus nothing is not what a person reads."""
+def test_value_equal_to_the_baseline_has_no_negative_margin() -> None:
+    """Minus zero is not shown."""
     assert "+0" == f"{ruled('crm.errored == 0', of(*played(1, 0))).margin:+.3g}"
 
 
 def concerning(text: str, found: Report, *known: str) -> bool:
-    """Whether a gate is judged for a report."""
+    """Return whether a gate applies to a report."""
     return bool(concerned([Gate.parse(text)], found, known)[0])
 
 
-def test_a_gate_on_an_agent_that_is_not_in_the_run_is_not_judged_where_it_can_not_be_misspelt() -> None:
-    """A run of controls checks the harness; an agent with a known name is evaluated by others."""
+def test_gate_on_an_agent_outside_the_run_is_not_evaluated_if_it_cannot_be_misspelt() -> None:
+    """A run of controls checks the harness; an agent with a known name is evaluated in other runs."""
     controls, agent = of(*played(1, 0, "oracle"), *played(0, 1, "mute")), of(*played(1, 0, "other"))
 
     assert not concerning("crm[mine].pass_rate >= 0.6", controls)
@@ -676,8 +674,8 @@ def test_gate_on_a_known_agent_in_a_suite_that_was_not_selected_does_not_apply()
     assert concerned(gates, some)[0] == []  # crm has only a control, so the other gate is about another part
 
 
-def test_an_oracle_that_fails_unjudged_is_not_forgiven() -> None:
-    """Gates on others may hold, but the harness or a case is wrong."""
+def test_failed_oracle_without_a_gate_is_not_forgiven() -> None:
+    """Gates on other suites may hold, but the harness or a case is wrong."""
     found = of(*played(1, 1, "oracle"), *played(2, 0, "mine"))
 
     def judged(text: str) -> Report:
@@ -689,10 +687,10 @@ def test_an_oracle_that_fails_unjudged_is_not_forgiven() -> None:
 
 
 @pytest.mark.parametrize(("passed", "failed", "rate"), [(1, 2, "0.333"), (2, 1, "0.667"), (5, 4, "0.556")])
-def test_an_unchanged_rate_holds_against_its_baseline_and_is_shown_as_in_tables(
+def test_unchanged_rate_holds_against_its_baseline_and_is_shown_as_in_tables(
     passed: int, failed: int, rate: str
 ) -> None:
-    """Two thirds have no end in binary, so the bound must not be rounded up."""
+    """2/3 is not exact in binary, so the bound must not be rounded up."""
     before = replace(of(*played(passed, failed)), run={"id": "before", "started": "then"})
     ruling = ruled("crm.pass_rate >= baseline", of(*played(passed, failed)), before)
 
@@ -716,5 +714,5 @@ def test_an_unchanged_rate_holds_against_its_baseline_and_is_shown_as_in_tables(
 def test_value_next_to_its_bound_has_the_format_of_tables_but_never_looks_equal(
     metric: str, value: float, bound: float, shown: str
 ) -> None:
-    """A breached gate that shows 0.600 for >= 0.60 would be a riddle."""
+    """A breached gate that shows 0.600 for >= 0.60 would be confusing."""
     assert shown == beside(metric, value, bound)

@@ -1,4 +1,4 @@
-"""What the judge of a run did, and how far it can be trusted."""
+"""Figures of the judge of a run."""
 
 import json
 from dataclasses import replace
@@ -31,7 +31,7 @@ def judged(judgement: Judgement | None) -> Trial:
 
 
 def figures(*judgements: Judgement) -> JudgeFigures:
-    """Return what the judge did."""
+    """Return the figures of the judge."""
     found = judge_figures(map(judged, judgements))
     assert found is not None
     return found
@@ -41,7 +41,7 @@ def test_without_a_judgement_there_are_no_figures() -> None:
     assert judge_figures([judged(None), trial(verdict=Verdict.ERRORED)]) is None
 
 
-def test_statements_are_counted_by_what_the_judge_finds() -> None:
+def test_statements_are_counted_by_the_opinion_of_the_judge() -> None:
     found = figures(about("true", "false"), about("false", "false"), about("unclear"))
 
     assert (3, 5, 3, 2) == (found.graded, found.statements, found.false, found.failed)
@@ -71,14 +71,14 @@ def test_judge_of_questions_has_no_agreement_with_statements() -> None:
     assert {"graded": 1, "not_graded": 0, "cached": 0} == found.to_dict()
 
 
-def test_what_is_not_graded_is_counted_apart() -> None:
+def test_ungraded_trials_are_counted_separately() -> None:
     found = figures(UNKNOWN, replace(about("false"), trouble="timeout"), about("true", cached=True))
 
     assert (2, 1, 1, 0) == (found.not_graded, found.graded, found.cached, found.false)
 
 
-def test_the_bill_is_that_of_every_judgement() -> None:
-    """Also of those that came to nothing, and of no subject; an unknown price stays unknown."""
+def test_bill_includes_every_judgement() -> None:
+    """Also failed ones, and none of the subject; an unknown price stays unknown."""
     bill = Bill(usage=Usage(input=100, calls=3), cost=0.25)
 
     assert (
@@ -93,13 +93,12 @@ def test_the_bill_is_that_of_every_judgement() -> None:
 @pytest.mark.parametrize(
     "found", [JudgeFigures(), JudgeFigures(graded=5, not_graded=1, statements=7, false=2, failed=1, agreement=TRUSTED)]
 )
-def test_figures_survive_a_wire(found: JudgeFigures) -> None:
-    """Whole."""
+def test_figures_survive_encoding(found: JudgeFigures) -> None:
     assert found == JudgeFigures.from_dict(json.loads(json.dumps(found.to_dict())))
 
 
 @pytest.mark.parametrize("change", [{"graded": "7"}, {"graded": True}, {"cached": None}, {"agreement": "x"}])
-def test_junk_is_not_read_as_figures(change: dict[str, Any]) -> None:
-    """It is refused in a way that readers of reports expect."""
+def test_invalid_figures_are_refused(change: dict[str, Any]) -> None:
+    """With an error that readers of reports expect."""
     with pytest.raises((KeyError, TypeError, ValueError)):
         JudgeFigures.from_dict({**JudgeFigures().to_dict(), **change})

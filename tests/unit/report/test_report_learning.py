@@ -1,4 +1,4 @@
-"""What was learnt in a run, and what another run may begin with."""
+"""The playbooks of a run, and those that another run may start with."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +31,7 @@ def taught(position: int = 1, **changes: Any) -> Trial:  # noqa: ANN401 (of a le
 
 
 def atlas(case: str = "c1", spec: str = "atlas") -> PlannedCase:
-    """Return a case that an atlas is to play."""
+    """Return a case for atlas."""
     return replace(planned(case, subject=spec), spec=spec)
 
 
@@ -41,7 +41,7 @@ def books(reports: Path, learning_from: str = "") -> RunPlaybooks:
 
 
 def keep(reports: Path, *trials: Trial) -> None:
-    """Leave the journal of an earlier run."""
+    """Write the journal of an earlier run."""
     journal = JournalWriter.open(reports / "earlier" / "trials.jsonl")
     journal.part({"started": "2026-01-01"}, [each.planned for each in trials])
     for each in trials:
@@ -49,7 +49,7 @@ def keep(reports: Path, *trials: Trial) -> None:
     journal.close()
 
 
-def test_what_errored_was_not_learnt_from(tmp_path: Path) -> None:
+def test_errored_conversation_is_not_learned_from(tmp_path: Path) -> None:
     """It is played again when the run is resumed, and must not be known by then."""
     lost = replace(taught(2, added=(entry(),)), verdict=Verdict.ERRORED)
     found = books(tmp_path)
@@ -61,7 +61,7 @@ def test_what_errored_was_not_learnt_from(tmp_path: Path) -> None:
     assert before == found.find(KEY)
 
 
-def test_a_run_begins_with_nothing(tmp_path: Path) -> None:
+def test_run_starts_with_an_empty_playbook(tmp_path: Path) -> None:
     keep(tmp_path, taught(added=(entry(),)))
     found = books(tmp_path)
     found.begin([], [], [atlas()])
@@ -69,8 +69,8 @@ def test_a_run_begins_with_nothing(tmp_path: Path) -> None:
     assert (Playbook(), {}) == (found.find(KEY), found.part)
 
 
-def test_what_is_on_record_is_known(tmp_path: Path) -> None:
-    """From before, and from now; what is only measured changes nothing."""
+def test_recorded_conversations_are_known(tmp_path: Path) -> None:
+    """From earlier parts and from this one; held-out cases change nothing."""
     found = books(tmp_path)
     found.begin([{"started": "x"}], [taught(added=(entry(),))], [atlas()])
     found.take(taught(2, added=(entry("p2.1"),)))
@@ -79,8 +79,8 @@ def test_what_is_on_record_is_known(tmp_path: Path) -> None:
     assert (2, ["p1.1", "p2.1"]) == (found.find(KEY).played, [each.id for each in found.find(KEY).entries])
 
 
-def test_what_was_learnt_from_another_content_is_forgotten(tmp_path: Path) -> None:
-    """As it will be when the run is resumed once more: the trial is not on record any more."""
+def test_lesson_from_changed_content_is_forgotten(tmp_path: Path) -> None:
+    """As in the next resumed run, where the trial no longer counts."""
     changed = replace(atlas("c2"), fingerprint="new")
     found = books(tmp_path)
     found.begin([{}], [taught(1, added=(entry(),)), taught(2, added=(entry("p2.1"),))], [changed, atlas("c3")])
@@ -88,8 +88,8 @@ def test_what_was_learnt_from_another_content_is_forgotten(tmp_path: Path) -> No
     assert ["p1.1"] == [each.id for each in found.find(KEY).entries]
 
 
-def test_another_run_may_be_gone_on_with(tmp_path: Path) -> None:
-    """Its conversations are not counted; and what was begun with is kept, so the other run may go."""
+def test_playbook_of_another_run_can_be_continued(tmp_path: Path) -> None:
+    """Its conversations don't count; the playbook is stored, so the other run can be deleted."""
     keep(tmp_path, taught(added=(entry(),)))
     found = books(tmp_path, "earlier")
     found.begin([], [], [atlas()])
@@ -118,7 +118,7 @@ def test_run_without_learning_has_no_playbook_to_start_with(
         books(tmp_path, learning_from).begin([], [], [atlas(spec=spec)])
 
 
-def test_a_playbook_is_found_by_its_key_or_by_its_suite() -> None:
+def test_playbook_is_found_by_its_key_or_by_its_suite() -> None:
     other = playbook(played=3)
 
     assert replace(BOOK, played=0) == suited({KEY: BOOK, "crm/other": other}, KEY)
@@ -130,16 +130,16 @@ def test_a_playbook_is_found_by_its_key_or_by_its_suite() -> None:
     assert None is suited({KEY: BOOK}, "sales/atlas")
 
 
-def test_a_run_goes_on_with_what_it_began_with() -> None:
-    """Its parts tell."""
+def test_resumed_run_continues_with_its_first_playbook() -> None:
+    """It is recorded in the parts."""
     assert {KEY: BOOK} == inherited_in([{}, {"inherited": {KEY: BOOK.to_dict()}}])
     assert ["p1.1", "p1.9"] == [
         each.id for each in playbooks_of([taught(added=(entry("p1.9"),))], {KEY: BOOK})[KEY].entries
     ]
 
 
-def test_time_is_shown_if_it_is_known() -> None:
-    """Trials of before there was a time to learn have it in their own; where nothing is learnt it takes none."""
+def test_time_for_learning_is_shown_if_it_is_known() -> None:
+    """Older trials include it in their duration; without learning it is zero."""
     found = [
         learning_of([replace(taught(learning=learning), seconds=3.0, learning_seconds=seconds)], {})
         for learning, seconds in (("on", 0.0), ("on", 2.0), ("frozen", 0.0))
@@ -151,7 +151,7 @@ def test_time_is_shown_if_it_is_known() -> None:
 
 
 def test_playbook_is_shown() -> None:
-    """Each entry with how it has done, and the notes."""
+    """Each entry with its record, and the notes."""
     book = replace(BOOK, teacher_notes="Look\nhere.")
 
     assert [

@@ -1,4 +1,4 @@
-"""What has come of learning: windows, interventions, and the student before and after."""
+"""Results of learning: windows, interventions, and the student with and without playbook."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -33,7 +33,7 @@ def alone(number: int, verdict: Verdict, **changes: Any) -> Trial:  # noqa: ANN4
 
 
 def figures(trials: Sequence[Trial], **others: Sequence[Trial]) -> Learning:
-    """Return what has come of it."""
+    """Return the results of learning."""
     found = learning_of(trials, others)
 
     assert found
@@ -41,7 +41,7 @@ def figures(trials: Sequence[Trial], **others: Sequence[Trial]) -> Learning:
 
 
 def test_success_is_shown_along_the_stream() -> None:
-    """In the order in which it was played; what errored was not learnt from, and will be played again."""
+    """In the order of play; errored conversations are not learned from, and will be played again."""
     stream = [taught(number, P if number > 5 else F) for number in range(12, 0, -1)]
     found = figures([*stream, taught(13, E)])
 
@@ -51,7 +51,7 @@ def test_success_is_shown_along_the_stream() -> None:
     assert [(1, 6, 1), (7, 12, 6)] == [(half.first, half.last, half.passed) for half in found.halves]
 
 
-def test_a_long_stream_has_ten_windows() -> None:
+def test_long_stream_has_ten_windows() -> None:
     found = figures([taught(number, P) for number in range(1, 401)])
     first = found.windows[0].to_dict()
 
@@ -60,7 +60,7 @@ def test_a_long_stream_has_ten_windows() -> None:
 
 
 def test_conversations_played_out_of_order_are_counted() -> None:
-    """It errored, others were played, and then it was; the curve is as it was played."""
+    """It errored, others were played, and then it was played; the curve is in the order of play."""
     stream = [taught(1, F), taught(2, P), taught(3, P)]
     order = {stream[0].planned.key: 0, stream[1].planned.key: 2, stream[2].planned.key: 1}
     found = learning_of(stream, {}, order)
@@ -71,8 +71,8 @@ def test_conversations_played_out_of_order_are_counted() -> None:
 
 
 @pytest.mark.parametrize("learning", ["frozen", "off"])
-def test_who_does_not_learn_is_never_late(learning: str) -> None:
-    """He plays several at the same time, in any order, all with the same playbook."""
+def test_agent_with_a_frozen_playbook_is_never_late(learning: str) -> None:
+    """It plays several conversations at a time, in any order, all with the same playbook."""
     stream = [replace(taught(number, P), learning=taught(0, P, learning=learning).learning) for number in (1, 2)]
     order = {stream[0].planned.key: 1, stream[1].planned.key: 0}
     found = learning_of(stream, {}, order)
@@ -90,7 +90,7 @@ def test_conversations_known_from_another_run_are_counted() -> None:
 
 
 def test_measurement_has_the_number_of_conversations_before_it() -> None:
-    """A run that is resumed may have learnt something since."""
+    """A resumed run may have learned more since."""
     stream = [taught(1, P), taught(2, P)]
     late, early = (taught(after, P, held_out=True, learning="frozen") for after in (2, 1))
     found, mixed = figures([*stream, late]), figures([*stream, late, early])
@@ -99,8 +99,8 @@ def test_measurement_has_the_number_of_conversations_before_it() -> None:
     assert ((1, 2), True) == (mixed.measured_after, mixed.is_measured_early)
 
 
-def test_learning_has_a_time_of_its_own() -> None:
-    """What a user waits for is the conversation."""
+def test_learning_has_its_own_time() -> None:
+    """A user waits for the conversation only."""
     trials = [replace(taught(number, P), seconds=2.0, learning_seconds=30.0) for number in (1, 2)]
     found = figures(trials)
 
@@ -138,8 +138,8 @@ HELD_OUT = [
     ],
     ids=["the model itself", "at another price", "an atlas that is off and solo"],
 )
-def test_the_student_is_held_against_himself(others: Sequence[Trial]) -> None:
-    """On the cases that are held out, one by one."""
+def test_student_is_compared_with_itself(others: Sequence[Trial]) -> None:
+    """On held-out cases, case by case."""
     found = figures([taught(9, P), *HELD_OUT], m=others).comparison
 
     assert PlaybookEffect(alone="m", both=1, only_frozen=3, neither=1) == found
@@ -157,7 +157,7 @@ def test_the_student_is_held_against_himself(others: Sequence[Trial]) -> None:
     ids=["nobody", "another model", "other cases", "with a teacher"],
 )
 def test_only_the_same_model_without_a_playbook_is_the_student_alone(others: Sequence[Trial]) -> None:
-    """What can't be compared is not."""
+    """Others can't be compared."""
     assert None is figures(HELD_OUT, m=others).comparison
 
 
