@@ -42,7 +42,7 @@ ENDS = st.tuples(
 def cases(
     played: dict[tuple[str, str, str, int], tuple[Verdict | None, str, list[str], float]],
 ) -> tuple[dict[str, Trial], list[PlannedCase]]:
-    """Return the trials of what was played, and all that was planned; of what has no verdict there is no trial."""
+    """Return the trials that were played, and all planned cases; a case without a verdict has no trial."""
     trials, everything = {}, []
     for (suite, subject, case, number), (verdict, chain, tags, seconds) in played.items():
         first = planned(case, suite=suite, subject=subject)
@@ -57,7 +57,7 @@ def cases(
 @DETERMINISTIC
 @given(st.dictionaries(PLACES, ENDS, min_size=1, max_size=30))
 def test_counts_add_up(played: dict[tuple[str, str, str, int], tuple[Verdict | None, str, list[str], float]]) -> None:
-    """For each subject, for the suite, in reasons, in groups, in figures; and the report is as documented."""
+    """For each subject, for the suite, in reasons, in groups and in figures; and the report is valid."""
     trials, everything = cases(played)
     report = reports.build(FACTS, trials, everything)
 

@@ -1,4 +1,4 @@
-"""What people say about verdicts, in the folder of a run."""
+"""Opinions of people about verdicts, in the folder of a run."""
 
 from collections.abc import Sequence
 from multiprocessing import get_context

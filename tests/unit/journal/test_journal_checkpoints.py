@@ -1,4 +1,4 @@
-"""The figures of checkpoints: counts that add up, and shares that mean what they say."""
+"""The figures of checkpoints: counts that add up, and correct shares."""
 
 from itertools import combinations
 
@@ -29,7 +29,7 @@ COUNTS = st.integers(min_value=0, max_value=9)
 
 @st.composite
 def outcomes(draw: st.DrawFn) -> FileOutcome:
-    """Return what a file may have come to."""
+    """Return a possible result of a file."""
     samples: dict[tuple[int, int], int] = {}
     for judged in range(1, 4):
         for solved in range(judged + 1):
@@ -50,7 +50,7 @@ def outcomes(draw: st.DrawFn) -> FileOutcome:
 
 
 def whole(*samples: tuple[int, int], step: int | None = None, missing: int = 0) -> CheckpointFigures:
-    """Return figures of problems with so many judged and solved solutions."""
+    """Return figures of problems with these numbers of graded and solved solutions."""
     solved = sum(found for _, found in samples)
     counts = added_samples([tuple((*each, 1) for each in samples)])
     verdicts = {"AC": solved, "WA": sum(judged for judged, _ in samples) - solved}
@@ -58,8 +58,8 @@ def whole(*samples: tuple[int, int], step: int | None = None, missing: int = 0) 
 
 
 @given(outcomes())
-def test_every_line_is_counted_once_and_comes_back_from_json(outcome: FileOutcome) -> None:
-    """Judged, not judged, or ungradable."""
+def test_every_line_is_counted_once_and_survives_json(outcome: FileOutcome) -> None:
+    """Graded, not graded, or ungradable."""
     figures = CheckpointFigures.of(outcome, 1)
 
     assert outcome == FileOutcome.from_dict(outcome.to_dict())
@@ -69,7 +69,7 @@ def test_every_line_is_counted_once_and_comes_back_from_json(outcome: FileOutcom
 
 
 @given(outcomes(), outcomes())
-def test_files_add_up(one: FileOutcome, other: FileOutcome) -> None:
+def test_counts_of_files_add_up(one: FileOutcome, other: FileOutcome) -> None:
     both = together([one, other])
 
     assert (one.lines + other.lines, one.solved + other.solved) == (both.lines, both.solved)
@@ -78,7 +78,7 @@ def test_files_add_up(one: FileOutcome, other: FileOutcome) -> None:
     assert pooled_figures([figures_of([one]), figures_of([other])]) == figures_of([one, other])
 
 
-def test_with_one_sample_of_each_problem_pass_at_1_is_solved_among_judged() -> None:
+def test_pass_at_1_with_one_sample_per_problem_is_the_share_of_solved_among_graded() -> None:
     figures = whole(*[(1, 1)] * 82, *[(1, 0)] * 82)
 
     assert {1: PassAt(value=0.5, problems=164)} == figures.pass_at
@@ -86,8 +86,8 @@ def test_with_one_sample_of_each_problem_pass_at_1_is_solved_among_judged() -> N
     assert 0.5 == figures.solved_of_all
 
 
-def test_with_several_samples_each_problem_counts_alike() -> None:
-    """By brute force: the share of all pairs of samples, drawn without putting back, of which one is solved."""
+def test_each_problem_has_the_same_weight_with_several_samples() -> None:
+    """By brute force: the share of all pairs of different samples of which at least one is solved."""
     figures = whole((4, 1), (3, 0), (1, 1))
     pairs = [any(pair) for pair in combinations([1, 0, 0, 0], 2)]
 
@@ -97,8 +97,8 @@ def test_with_several_samples_each_problem_counts_alike() -> None:
     assert (1, 2, 3, 4) == tuple(figures.pass_at)
 
 
-def test_what_is_a_metric_for_gates_counts_problems_and_not_samples() -> None:
-    """Two samples of each problem are no second problem."""
+def test_metrics_for_gates_count_problems_not_samples() -> None:
+    """Two samples of a problem are not two problems."""
     figures = pass_figures([whole((2, 1), (2, 1)).whole], 0.95)
 
     assert (0.5, 4, 2) == (figures["pass@1"].value, figures["pass@1"].n, figures["pass@1"].units)
@@ -107,8 +107,8 @@ def test_what_is_a_metric_for_gates_counts_problems_and_not_samples() -> None:
     assert {} == pass_figures([None], 0.95)
 
 
-def test_nothing_that_was_judged_is_no_zero() -> None:
-    """A file of nothing but cut answers has no pass@1, but it has solved nothing."""
+def test_pass_at_1_without_graded_solutions_is_not_zero() -> None:
+    """A file of truncated answers has no pass@1, but it has solved nothing."""
     figures = CheckpointFigures.of(FileOutcome(ungradable={"truncated": 3}), 1)
 
     assert (None, None, {}) == (figures.whole.pass_at_1, figures.interval, figures.pass_at)
@@ -116,7 +116,7 @@ def test_nothing_that_was_judged_is_no_zero() -> None:
     assert CheckpointFigures.of(FileOutcome(), 1).solved_of_all is None
 
 
-def test_the_best_is_the_earliest_of_the_highest_that_was_judged_to_its_end() -> None:
+def test_best_checkpoint_is_the_earliest_with_the_highest_complete_result() -> None:
     figures = {
         "checkpoint-100": whole((1, 1), (1, 0), step=100),
         "checkpoint-20": whole((1, 1), (1, 0), step=20),
@@ -131,7 +131,7 @@ def test_the_best_is_the_earliest_of_the_highest_that_was_judged_to_its_end() ->
     assert "" == best_of({"checkpoint-1": whole((1, 1), missing=1)})
 
 
-def test_a_checkpoint_of_whose_files_one_is_lost_is_not_the_best() -> None:
+def test_checkpoint_with_a_lost_file_is_not_the_best() -> None:
     half = with_lost(whole((1, 1), step=30), "checkpoint-30", 1)
     gone = with_lost(None, "run-a/checkpoint-20-sft", 2)
 
@@ -144,7 +144,7 @@ def test_a_checkpoint_of_whose_files_one_is_lost_is_not_the_best() -> None:
 
 
 def test_ratings_are_grouped_in_steps_of_400() -> None:
-    """In the order of numbers; what has none comes last."""
+    """In numerical order; unrated problems come last."""
     labels = [rating_group(rating) for rating in (800, 1199, 1200, 3500, None)]
 
     assert ["800-1199", "800-1199", "1200-1599", "3200-3599", "unrated"] == labels

@@ -1,4 +1,4 @@
-"""Text that is not to be read in passing."""
+"""Text that should not be read by accident."""
 
 from base64 import b64encode
 from hashlib import sha256
@@ -11,12 +11,12 @@ TEXTS = ["", "a", "short", "Żółć — ü ☃" * 9, "x" * 10_000, "\x00leading
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=len)
-def test_what_is_encrypted_can_be_decrypted(text: str) -> None:
+def test_encrypted_text_can_be_decrypted(text: str) -> None:
     """Byte for byte, whatever its length."""
     assert text == decrypted(encrypted(text, "canary"), "canary")
 
 
-def test_it_is_the_published_cipher() -> None:
+def test_cipher_is_the_published_one() -> None:
     """Base64 of the text XOR the SHA-256 of the canary, repeated to the text's length."""
     text, key = b"How many roads must a man walk down, and where to?", sha256(b"canary").digest()
     mixed = bytes(byte ^ key[place % len(key)] for place, byte in enumerate(text))
@@ -25,6 +25,6 @@ def test_it_is_the_published_cipher() -> None:
 
 
 @pytest.mark.parametrize("text", ["no base64!", encrypted("äöü" * 20, "another canary")])
-def test_what_is_not_encrypted_so_is_refused(text: str) -> None:
+def test_text_with_another_encryption_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         decrypted(text, "canary")

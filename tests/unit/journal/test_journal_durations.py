@@ -1,4 +1,4 @@
-"""How long cases took: what shards are balanced by."""
+"""Durations of cases, by which shards are balanced."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.kept_runs import keep
 
 
 @pytest.mark.parametrize("file", ["mine.json", "mine/trials.jsonl"])
-def test_the_subjects_of_a_case_add_up(tmp_path: Path, file: str) -> None:
+def test_durations_of_all_subjects_of_a_case_are_added(tmp_path: Path, file: str) -> None:
     replayed = replace(trial(planned("three"), seconds=9.0), bill=Bill(replayed=True))
     errored = trial(planned("four"), Verdict.ERRORED, seconds=9.0)
     trials = [
@@ -28,7 +28,7 @@ def test_the_subjects_of_a_case_add_up(tmp_path: Path, file: str) -> None:
     assert {("crm", "one"): 1.5, ("questions", "one"): 4.0} == read_durations(tmp_path / file)
 
 
-def test_the_last_trial_of_a_case_counts(tmp_path: Path) -> None:
+def test_last_trial_of_a_case_counts(tmp_path: Path) -> None:
     """It was played again."""
     keep(tmp_path, "mine", [trial("one", seconds=9.0), trial("one", seconds=1.0)])
 
@@ -50,6 +50,6 @@ def test_case_without_a_duration_is_estimated_from_its_turns() -> None:
     assert {"one": 5000.0, "new": 7500.0} == weights
 
 
-def test_turns_weigh_when_nothing_is_known() -> None:
-    """A case without turns is still one."""
+def test_turns_are_the_weight_without_any_durations() -> None:
+    """A case without turns counts as one."""
     assert {"one": 1000.0, "two": 4000.0} == weights_of("crm", {"one": 0, "two": 4}, {})

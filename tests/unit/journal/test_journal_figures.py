@@ -1,4 +1,4 @@
-"""Figures, rulings and repeats as they are written and read."""
+"""Figures, rulings and repeats are written and read."""
 
 import json
 from dataclasses import replace
@@ -36,12 +36,12 @@ RULING = Ruling(
 
 
 @pytest.mark.parametrize("figure", [SURE, BARE])
-def test_a_figure_that_was_written_can_be_read(figure: Figure) -> None:
-    """Also one of which nothing is known but its value."""
+def test_written_figure_can_be_read(figure: Figure) -> None:
+    """Also one with nothing but its value."""
     assert figure == Figure.from_dict(json.loads(json.dumps(figure.to_dict())))
 
 
-def test_what_is_not_known_of_a_figure_is_absent() -> None:
+def test_unknown_parts_of_a_figure_are_absent() -> None:
     assert {"value": 3.0} == BARE.to_dict()
     assert (None, None) == (BARE.low, BARE.high)
     assert (0.397, 0.892) == SURE.interval
@@ -49,32 +49,32 @@ def test_what_is_not_known_of_a_figure_is_absent() -> None:
 
 @pytest.mark.parametrize("junk", [{}, {"value": "much"}, {"value": 1, "interval": [0]}, {"value": None}])
 def test_invalid_figure_is_refused(junk: JsonObject) -> None:
-    """A report with it can't be read."""
+    """A report that contains it can't be read."""
     with pytest.raises((KeyError, TypeError, ValueError)):
         Figure.from_dict(junk)
 
 
 @pytest.mark.parametrize("ruling", [RULING, Ruling(gate="mine", holds=False, explanation="no", of_plugin=True)])
-def test_a_ruling_that_was_written_can_be_read(ruling: Ruling) -> None:
-    """Also one of a plugin, which has but three fields."""
+def test_written_ruling_can_be_read(ruling: Ruling) -> None:
+    """Also one of a plugin, which has only three fields."""
     assert ruling == Ruling.from_dict(json.loads(json.dumps(ruling.to_dict())))
 
 
-def test_a_settled_ruling_says_so() -> None:
-    """No more cases are needed, which is something else than not to know."""
+def test_settled_ruling_needs_zero_more_cases() -> None:
+    """Zero is different from unknown."""
     assert 0 == RULING.to_dict()["needed"]
     assert "needed" not in replace(RULING, needed=None).to_dict()
 
 
-def test_a_report_keeps_its_rulings(tmp_path: Path) -> None:
+def test_report_keeps_its_rulings(tmp_path: Path) -> None:
     report = reports.build({"id": "mine", "started": "now"}, {"one": trial("one")}, [])
     reports.save(replace(report, rulings=(RULING,)), tmp_path / "mine.json")
 
     assert (RULING,) == reports.load(tmp_path / "mine.json").rulings
 
 
-def test_a_report_of_before_there_were_figures_can_be_loaded(tmp_path: Path) -> None:
-    """It has none, and its gates can be judged all the same: it has trials."""
+def test_report_without_figures_can_be_loaded(tmp_path: Path) -> None:
+    """Its gates can still be evaluated from its trials."""
     report = reports.build({"id": "mine", "started": "now"}, {"one": trial("one")}, [])
     document = json.loads(json.dumps(report.to_dict()))
     for name in ("figures", "slowest", "reasons", "cases"):
@@ -88,8 +88,8 @@ def test_a_report_of_before_there_were_figures_can_be_loaded(tmp_path: Path) -> 
     assert (None, ()) == (loaded.comparison, loaded.rulings)
 
 
-def test_a_repeat_is_written_as_such() -> None:
-    """The first trial of a case is written as it always was."""
+def test_repeat_is_written_with_its_number() -> None:
+    """The first trial of a case is written without one."""
     again = replace(planned("one"), trial=3)
 
     assert 3 == again.to_dict()["trial"]
@@ -98,21 +98,21 @@ def test_a_repeat_is_written_as_such() -> None:
 
 
 @pytest.mark.parametrize("junk", ["2", 1.5, None])
-def test_a_repeat_has_a_number(junk: object) -> None:
-    """Anything else is no planned case."""
+def test_repeat_needs_a_number(junk: object) -> None:
+    """Anything else is not a planned case."""
     with pytest.raises(ValueError, match="Expected `int`"):
         PlannedCase.from_dict({**planned("one").to_dict(), "trial": junk})
 
 
-def test_a_repeat_has_a_transcript_of_its_own(tmp_path: Path) -> None:
-    """Beside that of the first trial."""
+def test_repeat_has_its_own_transcript(tmp_path: Path) -> None:
+    """Next to that of the first trial."""
     again = trial(replace(planned("one"), trial=3))
 
     assert ["one.json", "one.3.json"] == [path_of(tmp_path, each).name for each in (trial("one"), again)]
 
 
-def test_what_a_kind_counts_is_written() -> None:
-    """Two numbers for each name; other trials have nothing of it."""
+def test_tallies_of_a_kind_of_case_are_written() -> None:
+    """Two numbers per name; other trials have none."""
     counted = replace(trial("one"), tallies={"pass@1": (82, 164)})
 
     assert {"pass@1": [82, 164]} == counted.to_dict()["tallies"]
@@ -120,8 +120,8 @@ def test_what_a_kind_counts_is_written() -> None:
     assert "tallies" not in trial("one").to_dict()
 
 
-def test_a_case_is_a_unit_or_its_chain_is() -> None:
-    """A chain that is called like a case is not that case."""
+def test_unit_is_the_case_or_its_chain() -> None:
+    """A chain with the name of a case is not that case."""
     chained = replace(trial("one"), labels=Labels(chain="two"))
 
     assert ("case one", "chain two", "case two") == (trial("one").unit, chained.unit, trial("two").unit)
@@ -139,8 +139,8 @@ def test_a_case_is_a_unit_or_its_chain_is() -> None:
         ([{"chosen": True, "agents": {"x": "x"}}, {"merged": {"runs": []}}], True),
     ],
 )
-def test_whether_anybody_could_have_asked_for_an_agent(parts: list[JsonObject], *, nobody: bool) -> None:
-    """Who names agents names all of them; a merge plays nothing itself."""
+def test_selection_of_agents_is_recorded(parts: list[JsonObject], *, nobody: bool) -> None:
+    """Whoever names agents names all of them; a merge plays nothing itself."""
     assert nobody == is_unchosen({"parts": parts}, "gpt", {"x"})
 
 

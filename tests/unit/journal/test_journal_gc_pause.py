@@ -1,4 +1,4 @@
-"""The garbage collector pauses, and comes back."""
+"""The garbage collector is paused and resumed."""
 
 import gc
 
@@ -7,7 +7,7 @@ import pytest
 from pytest_crmeval.journal.gc_pause import gc_paused
 
 
-def test_garbage_collector_is_back_after_an_error() -> None:
+def test_garbage_collector_is_resumed_after_an_error() -> None:
     """A report that can't be read must not turn it off for the rest of the session."""
 
     @gc_paused()

@@ -1,4 +1,4 @@
-"""What models took in earlier runs."""
+"""Usage of models in earlier runs."""
 
 import json
 import os
@@ -24,12 +24,12 @@ PLAYED = PastTrial(case=("crm", "one", "f00d"), spec="oracle", turns=2, usage=US
 
 
 def asked(case: str = "one", verdict: Verdict = Verdict.PASSED, calls: int = 3) -> Trial:
-    """Return a trial in which a model was asked."""
+    """Return a trial in which a model was called."""
     return replace(trial(case, verdict), turns=(TURN, TURN), bill=Bill(usage=replace(USAGE, calls=calls), cost=0.5))
 
 
 def run(folder: Path, name: str, *trials: Trial, age: int = 0) -> Path:
-    """Leave the journal of a run behind."""
+    """Write the journal of a run."""
     path = folder / name / "trials.jsonl"
     book = JournalWriter.open(path)
     book.part({"started": "2026-11-16T02:18:47+00:00"}, [each.planned for each in trials])
@@ -45,14 +45,14 @@ def cases(found: Sequence[PastTrial]) -> list[str]:
     return [played.case[1] for played in found]
 
 
-def test_a_trial_is_remembered_with_what_it_took(tmp_path: Path) -> None:
-    """Calls, tokens, time, and how many turns it had."""
+def test_trial_is_remembered_with_its_usage(tmp_path: Path) -> None:
+    """Calls, tokens, time, and number of turns."""
     run(tmp_path, "mine", asked())
 
     assert [PLAYED] == history(tmp_path)
 
 
-def test_a_replayed_trial_took_no_time(tmp_path: Path) -> None:
+def test_replayed_trial_has_no_time(tmp_path: Path) -> None:
     """Its tokens are those of the recording."""
     bill = Bill(usage=USAGE, cost=0.5, replayed=True)
     run(tmp_path, "mine", replace(asked(), bill=bill))
@@ -60,7 +60,7 @@ def test_a_replayed_trial_took_no_time(tmp_path: Path) -> None:
     assert [replace(PLAYED, seconds=None)] == history(tmp_path)
 
 
-def test_what_a_judge_took_is_remembered_apart(tmp_path: Path) -> None:
+def test_usage_of_a_judge_is_remembered_separately(tmp_path: Path) -> None:
     judgement = Judgement(grades=(Grade(reason="fine"),), bill=Bill(usage=USAGE, cost=1.0))
     cached = replace(judgement, bill=None, cached=True)
     run(tmp_path, "mine", replace(asked("one"), judgement=judgement), replace(asked("two"), judgement=cached))
@@ -68,7 +68,7 @@ def test_what_a_judge_took_is_remembered_apart(tmp_path: Path) -> None:
     assert [None, USAGE] == [played.judged for played in history(tmp_path)]
 
 
-def test_the_judge_of_an_agent_that_asks_no_model_is_remembered(tmp_path: Path) -> None:
+def test_judge_of_an_agent_without_a_model_is_remembered(tmp_path: Path) -> None:
     """The oracle has no bill of its own."""
     judgement = Judgement(grades=(Grade(reason="fine"),), bill=Bill(usage=USAGE, cost=1.0))
     cached = replace(judgement, bill=None, cached=True)
@@ -77,14 +77,14 @@ def test_the_judge_of_an_agent_that_asks_no_model_is_remembered(tmp_path: Path) 
     assert [("one", Usage(), USAGE)] == [(each.case[1], each.usage, each.judged) for each in history(tmp_path)]
 
 
-def test_what_was_not_played_to_its_end_says_nothing(tmp_path: Path) -> None:
+def test_unfinished_trial_is_not_remembered(tmp_path: Path) -> None:
     run(tmp_path, "mine", asked("one", Verdict.ERRORED), trial("two"), asked("three", Verdict.FAILED))
 
     assert ["three"] == cases(history(tmp_path))
 
 
-def test_a_model_at_another_address_is_another_model(tmp_path: Path) -> None:
-    """The environment sets the address: a custom server takes other tokens and time."""
+def test_model_at_another_address_is_another_model(tmp_path: Path) -> None:
+    """The environment sets the address: a custom server needs other tokens and another time."""
     path = tmp_path / "mine" / "trials.jsonl"
     book = JournalWriter.open(path)
     gpt = replace(asked(), planned=replace(planned("one"), spec="openai:gpt-4.1"))
@@ -98,8 +98,8 @@ def test_a_model_at_another_address_is_another_model(tmp_path: Path) -> None:
     ]
 
 
-def test_a_solution_file_is_remembered_with_its_time(tmp_path: Path) -> None:
-    """It is not remembered if some of its verdicts were reused, because those took no time."""
+def test_solution_file_is_remembered_with_its_time(tmp_path: Path) -> None:
+    """Not if some of its verdicts were reused, because those took no time."""
     judged = FileOutcome(verdicts={"AC": 3, "WA": 1}, ungradable={"no code": 1})
     again = replace(judged, reused=4, reused_from="new")
     run(tmp_path, "new", replace(trial("file"), solutions=judged, seconds=10.0))
@@ -108,8 +108,8 @@ def test_a_solution_file_is_remembered_with_its_time(tmp_path: Path) -> None:
     assert [(5, 10.0)] == [(played.solutions, played.seconds) for played in history(tmp_path)]
 
 
-def test_the_newest_come_first(tmp_path: Path) -> None:
-    """Of runs, and within a run; ``latest`` is no run of its own."""
+def test_newest_come_first(tmp_path: Path) -> None:
+    """Of runs, and within a run; ``latest`` is not a run of its own."""
     run(tmp_path, "old", asked("one"), age=200)
     run(tmp_path, "new", asked("two"), asked("three"), age=100)
     (tmp_path / "latest").symlink_to("new")
@@ -118,7 +118,7 @@ def test_the_newest_come_first(tmp_path: Path) -> None:
 
 
 def test_no_more_journals_are_read_than_needed(tmp_path: Path) -> None:
-    """When every wanted case is known, with its content and its agent."""
+    """Reading stops when every wanted case is known, with its content and its agent."""
     run(tmp_path, "old", asked("one"), age=200)
     run(tmp_path, "new", asked("one"), asked("two"), age=100)
     other = replace(planned("one"), fingerprint="new")
@@ -135,7 +135,7 @@ def test_time_of_a_replayed_case_comes_from_an_earlier_run(tmp_path: Path) -> No
     assert [None, 0.5] == [played.seconds for played in history(tmp_path, [planned("one")])]
 
 
-def test_no_more_is_read_than_can_be_read_quickly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_as_much_is_read_as_can_be_read_quickly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for age in range(10):
         run(tmp_path, f"run-{age}", asked(f"case-{age}"), age=age)
     size = (tmp_path / "run-0" / "trials.jsonl").stat().st_size
@@ -147,8 +147,8 @@ def test_no_more_is_read_than_can_be_read_quickly(tmp_path: Path, monkeypatch: p
     assert ["case-0", "case-1"] == cases(history(tmp_path))
 
 
-def test_what_cannot_be_read_is_passed_over(tmp_path: Path) -> None:
-    """A torn line, junk, a folder without a journal, a folder where a journal should be."""
+def test_unreadable_files_are_skipped(tmp_path: Path) -> None:
+    """A torn line, garbage, a folder without a journal, a folder in place of a journal."""
     path = run(tmp_path, "mine", asked("one"), asked("two"))
     whole = path.read_bytes()
     path.write_bytes(b'{"trial": {"bill": 7}}\n"bill"\n\xff"bill"\n' + whole[:-20])

@@ -25,7 +25,7 @@ COUNTED = {"total": 3, "passed": 1, "failed": 1, "cost": 0.75}
 
 
 def journalled(folder: Path, trials: Sequence[Trial] = TRIALS) -> None:
-    """Leave the journal of a run behind."""
+    """Write the journal of a run."""
     journal = JournalWriter.open(folder / "trials.jsonl")
     journal.part({"started": STARTED}, CASES)
     for each in trials:
@@ -34,14 +34,14 @@ def journalled(folder: Path, trials: Sequence[Trial] = TRIALS) -> None:
 
 
 def reported(folder: Path, trials: Sequence[Trial] = TRIALS) -> None:
-    """Leave the report of a run behind."""
+    """Write the report of a run."""
     found = {each.planned.key: each for each in trials}
     folder.parent.mkdir(exist_ok=True)
     reports.write(reports.build({"id": folder.name, "started": STARTED}, found, CASES), folder.parent)
 
 
 def submitted(folder: Path, **changes: object) -> Job:
-    """Leave a job behind."""
+    """Write a job."""
     folder.mkdir(parents=True, exist_ok=True)
     job = Job(id=folder.name, command=["pytest"], cwd="/", submitted=STARTED)
     job = replace(job, **changes)  # type: ignore[arg-type] # of several kinds
@@ -50,13 +50,13 @@ def submitted(folder: Path, **changes: object) -> Job:
 
 
 def counts(tasks: Sequence[Task]) -> dict[str, object]:
-    """Return what the only task counts."""
+    """Return the counts of the only task."""
     (task,) = tasks
     return {name: getattr(task, name) for name in COUNTED}
 
 
 def test_progress_of_a_run_is_read_from_its_journal(tmp_path: Path) -> None:
-    """By suite and subject; what is not played counts."""
+    """By suite and subject; cases that were not played count, too."""
     journalled(tmp_path)
 
     assert COUNTED == counts(tasks_of(tmp_path))
@@ -70,7 +70,7 @@ def test_one_unknown_price_makes_a_cost_unknown(tmp_path: Path) -> None:
     assert task.cost is None
 
 
-def test_what_is_being_repeated_is_not_done(tmp_path: Path) -> None:
+def test_case_that_is_being_repeated_is_not_done(tmp_path: Path) -> None:
     journalled(tmp_path, [trial("one", Verdict.ERRORED), trial("two")])
     journal = JournalWriter.open(tmp_path / "trials.jsonl")
     journal.part({"started": STARTED}, [CASES[0], CASES[2]])
@@ -80,7 +80,7 @@ def test_what_is_being_repeated_is_not_done(tmp_path: Path) -> None:
     assert (1, 3, 0) == (task.done, task.total, task.errored)
 
 
-def test_a_half_written_last_line_did_not_happen(tmp_path: Path) -> None:
+def test_half_written_last_line_is_ignored(tmp_path: Path) -> None:
     journalled(tmp_path)
     with (tmp_path / "trials.jsonl").open("ab") as file:
         file.write(b'{"trial": {"key"')
@@ -89,7 +89,7 @@ def test_a_half_written_last_line_did_not_happen(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("complete", [True, False])
-def test_a_run_that_was_not_submitted_is_known_by_its_report(tmp_path: Path, *, complete: bool) -> None:
+def test_run_that_was_not_submitted_is_found_by_its_report(tmp_path: Path, *, complete: bool) -> None:
     """It is finished if nothing is missing."""
     trials = [*TRIALS, trial("three")] if complete else TRIALS
     journalled(tmp_path / "mine", trials)
@@ -101,14 +101,14 @@ def test_a_run_that_was_not_submitted_is_known_by_its_report(tmp_path: Path, *, 
     assert {**COUNTED, "passed": 1 + complete} == counts(run.tasks)
 
 
-def test_a_report_without_its_folder_is_a_run(tmp_path: Path) -> None:
+def test_report_without_its_folder_is_a_run(tmp_path: Path) -> None:
     reported(tmp_path / "mine")
 
     assert ["mine"] == [run.id for run in runs_in(tmp_path)]
 
 
-def test_a_journal_without_a_report_is_of_a_run_that_runs_or_is_lost(tmp_path: Path) -> None:
-    """The lock knows."""
+def test_journal_without_a_report_belongs_to_a_running_or_lost_run(tmp_path: Path) -> None:
+    """The lock decides."""
     journalled(tmp_path / "mine")
     lost = run_of(tmp_path / "mine").state
     lock = Lock.take(tmp_path / "mine")
@@ -118,8 +118,8 @@ def test_a_journal_without_a_report_is_of_a_run_that_runs_or_is_lost(tmp_path: P
     assert (State.LOST, State.RUNNING) == (lost, running)
 
 
-def test_a_lost_job_is_counted_by_its_journal(tmp_path: Path) -> None:
-    """What it wrote itself may be a second old."""
+def test_lost_job_is_counted_by_its_journal(tmp_path: Path) -> None:
+    """Its own counts may be a second old."""
     submitted(tmp_path, state=State.RUNNING, tasks=[Task(suite="crm", subject="oracle", total=3)])
     journalled(tmp_path)
 
@@ -128,15 +128,15 @@ def test_a_lost_job_is_counted_by_its_journal(tmp_path: Path) -> None:
     assert COUNTED == counts(run.tasks)
 
 
-def test_a_finished_job_is_counted_by_itself(tmp_path: Path) -> None:
+def test_finished_job_is_counted_by_its_own_counts(tmp_path: Path) -> None:
     """A list of many runs reads no journals."""
     job = submitted(tmp_path, state=State.FINISHED, tasks=[Task(suite="crm", subject="oracle", total=9, passed=9)])
 
     assert tuple(job.tasks) == tuple(run_of(tmp_path).tasks)
 
 
-def test_the_newest_comes_first(tmp_path: Path) -> None:
-    """Also when a clock was wrong: what is said to begin tomorrow is a run, too."""
+def test_newest_run_comes_first(tmp_path: Path) -> None:
+    """Even if a clock was wrong: a run that seems to begin tomorrow is listed."""
     submitted(tmp_path / "b", submitted="2026-11-17T05:00:00+00:00")
     submitted(tmp_path / "a", submitted="2026-11-17T06:00:00+00:00")
     submitted(tmp_path / "c", submitted="2999-01-01T00:00:00+00:00", state=State.FINISHED, ended="1970-01-01T00:00:00")
@@ -145,7 +145,7 @@ def test_the_newest_comes_first(tmp_path: Path) -> None:
 
 
 def test_unreadable_run_is_reported_and_hides_no_other(tmp_path: Path) -> None:
-    """One broken file is no reason to see no run."""
+    """One broken file must not hide the runs."""
     submitted(tmp_path / "good")
     submitted(tmp_path / "torn")
     (tmp_path / "torn/job.json").write_text("{", encoding="utf-8")
@@ -161,7 +161,6 @@ def test_unreadable_run_is_reported_and_hides_no_other(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"run": {}}', "null"])
 def test_journal_is_read_if_the_report_is_invalid(tmp_path: Path, text: str) -> None:
-    """The journal is asked instead."""
     journalled(tmp_path / "mine")
     (tmp_path / "mine.json").write_text(text, encoding="utf-8")
 
@@ -169,7 +168,7 @@ def test_journal_is_read_if_the_report_is_invalid(tmp_path: Path, text: str) -> 
 
 
 def test_other_folders_are_not_runs(tmp_path: Path) -> None:
-    """A judge's opinions, for one."""
+    """For example the folder of a judge's opinions."""
     (tmp_path / "judgements").mkdir()
     submitted(tmp_path / "mine")
     point(tmp_path / "latest", "mine")
@@ -180,7 +179,7 @@ def test_other_folders_are_not_runs(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"run": {}}', "null", '{"run": 1, "results": []}'])
 def test_file_that_is_not_a_report_is_not_a_run(tmp_path: Path, text: str) -> None:
-    """Others may keep their files here."""
+    """Users may keep other files there."""
     (tmp_path / "durations.json").write_text(text, encoding="utf-8")
 
     assert [] == runs_in(tmp_path)
@@ -188,8 +187,8 @@ def test_file_that_is_not_a_report_is_not_a_run(tmp_path: Path, text: str) -> No
         folder_of(tmp_path, "durations")
 
 
-def test_what_is_listed_is_found(tmp_path: Path) -> None:
-    """Jobs, journals, and reports that have lost theirs."""
+def test_every_listed_run_is_found(tmp_path: Path) -> None:
+    """Jobs, journals, and reports without a journal."""
     submitted(tmp_path / "job")
     journalled(tmp_path / "journal")
     reported(tmp_path / "report")
@@ -200,7 +199,7 @@ def test_what_is_listed_is_found(tmp_path: Path) -> None:
     assert ["report"] == [name for name, folder in listed.items() if is_only_report(folder)]
 
 
-def test_a_run_that_has_written_nothing_yet_is_found(tmp_path: Path) -> None:
+def test_run_without_any_files_yet_is_found(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     lock = Lock.take(tmp_path / "mine")
 
@@ -210,15 +209,14 @@ def test_a_run_that_has_written_nothing_yet_is_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("run", ["", "..", "mine/../mine", "."])
 def test_path_is_not_a_run_id(tmp_path: Path, run: str) -> None:
-    """Runs have names."""
     submitted(tmp_path / "mine")
 
     with pytest.raises(NoSuchRunError, match="there is no run"):
         folder_of(tmp_path, run)
 
 
-def test_the_report_is_read_to_where_its_trials_begin(tmp_path: Path) -> None:
-    """A list of many runs would take long otherwise."""
+def test_report_is_read_only_up_to_its_trials(tmp_path: Path) -> None:
+    """Otherwise a list of many runs would take long."""
     reported(tmp_path / "mine")
     path = tmp_path / "mine.json"
     text = path.read_text(encoding="utf-8")
@@ -238,7 +236,7 @@ def begun(reports: Path, run: str, file: str, at: float) -> None:
     os.utime(folder / file, (at, at))
 
 
-def test_the_latest_run_is_the_one_that_was_begun_last(tmp_path: Path) -> None:
+def test_latest_run_is_the_one_that_was_started_last(tmp_path: Path) -> None:
     """Not the one that wrote last: an older one may still be running."""
     begun(tmp_path, "old", "lock", 100.0)
     begun(tmp_path, "new", "lock", 200.0)
@@ -256,8 +254,7 @@ def test_the_latest_run_is_the_one_that_was_begun_last(tmp_path: Path) -> None:
         ("xyz", "there is no run 'xyz' in {}; latest runs: smoke, nightly"),
     ],
 )
-def test_a_run_that_is_not_there(tmp_path: Path, asked: str, shown: str) -> None:
-    """The nearest are named, or the newest."""
+def test_missing_run_names_similar_or_recent_ones(tmp_path: Path, asked: str, shown: str) -> None:
     begun(tmp_path, "nightly", "lock", 100.0)
     begun(tmp_path, "smoke", "lock", 200.0)
 
@@ -267,14 +264,13 @@ def test_a_run_that_is_not_there(tmp_path: Path, asked: str, shown: str) -> None
     assert shown.format(tmp_path) == str(refused.value)
 
 
-def test_no_run_at_all(tmp_path: Path) -> None:
-    """Says how to start one."""
+def test_empty_folder_says_how_to_start_a_run(tmp_path: Path) -> None:
     with pytest.raises(NoSuchRunError, match=r"there is no run in .*; start one: crmeval submit"):
         folder_of(tmp_path / "reports", None)
 
 
-def test_a_run_that_was_resumed_and_killed_is_not_what_its_old_report_says(tmp_path: Path) -> None:
-    """The report is of the part before; who only tried to take the lock has begun nothing."""
+def test_run_that_was_resumed_and_killed_is_not_described_by_its_old_report(tmp_path: Path) -> None:
+    """The report is that of the part before; a process that only tried to take the lock has started nothing."""
     folder = tmp_path / "plain"
     journalled(folder, [*TRIALS, trial("three")])
     reported(folder, [*TRIALS, trial("three")])
@@ -301,8 +297,8 @@ def test_a_run_that_was_resumed_and_killed_is_not_what_its_old_report_says(tmp_p
         [],
     ],
 )
-def test_an_odd_file_hides_no_run(tmp_path: Path, document: object) -> None:
-    """It is no run, and no traceback."""
+def test_unusual_file_hides_no_run(tmp_path: Path, document: object) -> None:
+    """It is not a run, and causes no traceback."""
     reported(tmp_path / "good")
     (tmp_path / "odd.json").write_text(json.dumps(document))
 

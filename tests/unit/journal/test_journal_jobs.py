@@ -54,8 +54,8 @@ for number in range(1_000_000):
 """
 
 
-def test_a_job_is_read_as_it_was_written(tmp_path: Path) -> None:
-    """Nothing is left beside it."""
+def test_job_is_read_as_written(tmp_path: Path) -> None:
+    """No temporary file remains."""
     write_job(tmp_path, JOB)
 
     assert replace(JOB, command=tuple(JOB.command)) == read_job(tmp_path)
@@ -63,7 +63,7 @@ def test_a_job_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert is_job(tmp_path)
 
 
-def test_programs_read_counts_and_status(tmp_path: Path) -> None:
+def test_counts_and_status_can_be_read_by_programs(tmp_path: Path) -> None:
     write_job(tmp_path, JOB)
 
     task = json.loads((tmp_path / "job.json").read_text(encoding="utf-8"))["tasks"][0]
@@ -89,7 +89,7 @@ def test_task_of_an_ended_run_is_not_running(task: Task, state: State, status: s
 
 
 def test_task_without_samples_from_an_older_version_is_read() -> None:
-    """A job.json of an older version has none."""
+    """The job.json of an older version has none."""
     assert TASK == Task.from_dict(TASK.in_run(State.RUNNING))
 
 
@@ -110,8 +110,8 @@ def test_errored_and_invalid_cases_are_not_in_the_pass_rate() -> None:
         (State.STOPPED, True, State.RUNNING),
     ],
 )
-def test_the_lock_says_whether_a_job_runs(tmp_path: Path, written: State, *, held: bool, state: State) -> None:
-    """Whatever is written: a process that was killed can't write."""
+def test_lock_decides_if_a_job_is_running(tmp_path: Path, written: State, *, held: bool, state: State) -> None:
+    """Whatever the job says: a killed process can't write."""
     lock = Lock.take(tmp_path)
     if not held:
         lock.close()
@@ -131,15 +131,14 @@ def test_invalid_job_is_refused_with_its_path(tmp_path: Path, text: str) -> None
         read_job(tmp_path)
 
 
-def test_a_job_that_is_not_there(tmp_path: Path) -> None:
-    """Says so."""
+def test_missing_job_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(JobError, match=r"job\.json: No such file"):
         read_job(tmp_path)
     assert not is_job(tmp_path)
 
 
-def test_a_full_disk_leaves_the_job_as_it_was(tmp_path: Path) -> None:
-    """Whole, and without half of another one beside it."""
+def test_full_disk_leaves_the_job_unchanged(tmp_path: Path) -> None:
+    """Complete, and without half of another one next to it."""
     write_job(tmp_path, JOB)
 
     shown = subprocess.run(
@@ -152,8 +151,8 @@ def test_a_full_disk_leaves_the_job_as_it_was(tmp_path: Path) -> None:
     assert ["job.json"] == [path.name for path in tmp_path.iterdir()]
 
 
-def test_who_reads_while_another_process_writes_reads_a_whole_job(tmp_path: Path) -> None:
-    """The one before or the one after, never half of one; also when the writer is killed."""
+def test_reader_gets_a_complete_job_while_another_process_writes(tmp_path: Path) -> None:
+    """The old one or the new one, never half of one; even if the writer is killed."""
     write_job(tmp_path, JOB)
     with subprocess.Popen([sys.executable, "-c", WRITING, str(tmp_path)], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None

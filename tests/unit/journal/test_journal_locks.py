@@ -1,4 +1,4 @@
-"""Who runs a run."""
+"""The lock of a run."""
 
 import fcntl
 import json
@@ -39,7 +39,7 @@ input()
 
 @contextmanager
 def another_process(folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """Have another process hold the lock; it is killed in the end."""
+    """Let another process hold the lock until the end of the test."""
     command = [sys.executable, "-c", HOLDING, str(folder)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -49,7 +49,7 @@ def another_process(folder: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def test_run_that_was_not_started_has_no_process(tmp_path: Path) -> None:
-    """Neither a folder without a lock, nor one that is not there."""
+    """Neither a folder without a lock, nor a missing one."""
     assert not is_held(tmp_path)
     assert holder_of(tmp_path / "nowhere") is None
 
@@ -64,7 +64,7 @@ def test_second_process_learns_which_process_has_the_lock(tmp_path: Path) -> Non
 
 
 def test_holder_of_the_lock_is_visible(tmp_path: Path) -> None:
-    """As long as he lives; SIGKILL ends it as well as anything else."""
+    """As long as it lives; SIGKILL ends it as well."""
     with another_process(tmp_path) as process:
         holder = holder_of(tmp_path)
 
@@ -75,7 +75,7 @@ def test_holder_of_the_lock_is_visible(tmp_path: Path) -> None:
     assert not holder.is_here
 
 
-def test_it_can_be_taken_after_its_holder_was_killed(tmp_path: Path) -> None:
+def test_lock_can_be_taken_after_its_holder_was_killed(tmp_path: Path) -> None:
     """Nothing has to be removed by hand."""
     with another_process(tmp_path):
         pass
@@ -83,8 +83,8 @@ def test_it_can_be_taken_after_its_holder_was_killed(tmp_path: Path) -> None:
     Lock.take(tmp_path).close()
 
 
-def test_looking_at_a_lock_does_not_block_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """To look is to have it for a moment: who wants it tries again."""
+def test_reading_a_lock_does_not_block_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading takes the lock for a moment, so taking it is tried again."""
     looking = os.open(tmp_path / "lock", os.O_RDWR | os.O_CREAT)
     fcntl.flock(looking, fcntl.LOCK_SH)
     monkeypatch.setattr("time.sleep", lambda _: os.close(looking))
@@ -95,7 +95,7 @@ def test_looking_at_a_lock_does_not_block_others(tmp_path: Path, monkeypatch: py
     lock.close()
 
 
-def test_it_is_handed_over_to_another_program(tmp_path: Path) -> None:
+def test_lock_is_handed_over_to_another_program(tmp_path: Path) -> None:
     lock = Lock.take(tmp_path)
     environment = {**os.environ, **lock.environment(tmp_path)}
     heir = subprocess.Popen(
@@ -130,7 +130,7 @@ def test_invalid_lock_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert Lock.handed_over() is None
 
 
-def test_a_process_of_another_boot_is_not_taken_for_its_number() -> None:
+def test_process_of_an_earlier_boot_is_not_identified_by_its_number() -> None:
     me = Holder.of(os.getpid())
 
     assert me.is_here
@@ -139,7 +139,7 @@ def test_a_process_of_another_boot_is_not_taken_for_its_number() -> None:
     assert not replace(me, host="another").is_here
 
 
-def test_a_dead_process_was_never_born() -> None:
+def test_dead_process_has_no_start_time() -> None:
     with subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.read()
@@ -149,8 +149,8 @@ def test_a_dead_process_was_never_born() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"pid": 1}', "[]", '{"pid": "x", "birth": "", "host": "", "since": ""}'])
-def test_a_holder_that_does_not_say_who_he_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    """The lock counts, not what is written in it."""
+def test_holder_without_a_description_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """The lock counts, not the text in it."""
     monkeypatch.setattr(locks, "PATIENCE", 0.0)
     lock = Lock.take(tmp_path)
     (tmp_path / "lock").write_text(text, encoding="utf-8")
@@ -162,8 +162,8 @@ def test_a_holder_that_does_not_say_who_he_is(tmp_path: Path, monkeypatch: pytes
     lock.close()
 
 
-def test_a_shorter_name_leaves_nothing_of_a_longer_one(tmp_path: Path) -> None:
-    """What is written down is one document."""
+def test_shorter_description_replaces_a_longer_one_completely(tmp_path: Path) -> None:
+    """The text is one document."""
     (tmp_path / "lock").write_text("x" * 1000, encoding="utf-8")
     lock = Lock.take(tmp_path)
     lock.close()

@@ -11,7 +11,7 @@ from tests.kept_runs import keep
 
 @pytest.fixture
 def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Stand in a project with a run, and with the report of another."""
+    """Change to a project with a run, and with the report of another."""
     monkeypatch.chdir(tmp_path)
     keep(tmp_path / "reports", "mine", [trial("one")])
     keep(tmp_path / "reports", "bare", [trial("one")])
@@ -32,7 +32,7 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("reports/bare", "bare.json"),
     ],
 )
-def test_a_run_is_found(reports: Path, given: str, found: str) -> None:
+def test_run_is_found_by_id_or_path(reports: Path, given: str, found: str) -> None:
     assert (reports / found).resolve() == place_of(given, reports).resolve()
 
 

@@ -1,4 +1,4 @@
-"""A journal that grows: what was read is not read again."""
+"""A growing journal: no line is read twice."""
 
 import json
 import re
@@ -22,7 +22,7 @@ CASES = ("one", "two", "three")
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Return where a journal is."""
+    """Return the path of a journal."""
     return tmp_path / "run" / "trials.jsonl"
 
 
@@ -36,12 +36,12 @@ def journal(path: Path, *cases: str) -> Iterator[JournalWriter]:
 
 
 def done(follower: Follower) -> tuple[int, int]:
-    """Return how much is done, and how much there is."""
+    """Return the numbers of finished and of all cases."""
     whole = follower.read().tally.whole(0.0)
     return whole.done, whole.total
 
 
-def test_a_journal_is_followed_while_it_is_written(path: Path) -> None:
+def test_journal_is_followed_while_it_is_written(path: Path) -> None:
     follower = Follower(path)
     with journal(path) as writing:
         found = [done(follower)]
@@ -52,8 +52,8 @@ def test_a_journal_is_followed_while_it_is_written(path: Path) -> None:
     assert [(0, 3), (1, 3), (2, 3), (3, 3)] == found
 
 
-def test_a_journal_that_is_not_there_yet_is_empty(path: Path) -> None:
-    """Its run has been submitted, and has not begun."""
+def test_journal_that_does_not_exist_yet_is_empty(path: Path) -> None:
+    """Its run was submitted, and has not started."""
     follower = Follower(path)
 
     assert (0, 0) == done(follower)
@@ -80,7 +80,7 @@ def test_nothing_is_read_twice(path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert 4 == len(parsed)
 
 
-def test_a_torn_line_is_left_for_the_next_time(path: Path) -> None:
+def test_torn_line_is_left_for_the_next_time(path: Path) -> None:
     with journal(path) as writing:
         writing.trial(trial("one"))
     whole = path.read_bytes()
@@ -93,7 +93,7 @@ def test_a_torn_line_is_left_for_the_next_time(path: Path) -> None:
 
 
 def test_journal_that_shrank_is_read_again(path: Path) -> None:
-    """A line was taken back that the disk had no room for."""
+    """The disk had no room for a line, which was removed."""
     with journal(path) as writing:
         writing.trial(trial("one"))
         before = path.stat().st_size
@@ -131,8 +131,8 @@ def test_missing_journal_has_no_news(path: Path) -> None:
     assert (0, 0) == done(follower)
 
 
-def test_a_resumed_run_has_parts(path: Path) -> None:
-    """It began with the first, and goes on by the command of the latest."""
+def test_resumed_run_has_parts(path: Path) -> None:
+    """It started with the first, and is resumed by the command of the latest."""
     with journal(path):
         pass
     opened = JournalWriter.open(path)
@@ -145,8 +145,8 @@ def test_a_resumed_run_has_parts(path: Path) -> None:
     assert (2, found.started + 3600, "pytest -n 3") == (len(found.parts), found.resumed, found.command)
 
 
-def test_what_is_in_no_trial_was_spent_too(path: Path) -> None:
-    """And a test that is red for another reason is nothing that progress counts."""
+def test_cost_outside_trials_is_included(path: Path) -> None:
+    """A test that failed for another reason does not count in the progress."""
     with journal(path) as writing:
         writing.spent(0.25)
         writing.red("test_crm.py::test_conversation[oracle-one]")
@@ -154,7 +154,7 @@ def test_what_is_in_no_trial_was_spent_too(path: Path) -> None:
     assert 0.25 == Follower(path).read().tally.spent
 
 
-def test_a_journal_from_before_times_were_kept_can_be_read(path: Path) -> None:
+def test_journal_without_times_can_be_read(path: Path) -> None:
     with journal(path):
         pass
     with path.open("a") as file:
@@ -177,7 +177,7 @@ def test_invalid_line_of_a_journal_is_reported_with_its_place(path: Path, line: 
 
 
 @pytest.mark.parametrize("at", ["Infinity", "-Infinity", "NaN"])
-def test_a_trial_of_no_time_is_no_line_of_a_journal(path: Path, at: str) -> None:
+def test_trial_without_a_duration_is_not_a_line_of_a_journal(path: Path, at: str) -> None:
     with journal(path) as writing:
         writing.trial(trial("one"))
     path.write_text(re.sub(r'"at": ?[0-9.]+', f'"at": {at}', path.read_text()))

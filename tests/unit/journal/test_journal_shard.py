@@ -1,4 +1,4 @@
-"""Shards: how they are written, what is in them, which are missing."""
+"""Shards: their notation, their cases, and which are missing."""
 
 import json
 import os
@@ -14,8 +14,7 @@ from pytest_crmeval.journal.shard import Shard, ShardSyntaxError, listed, missin
 from tests.kept_runs import part
 
 
-def test_a_shard_is_read_as_it_is_shown() -> None:
-    """Index first."""
+def test_shard_is_parsed_as_it_is_shown() -> None:
     assert (Shard(index=2, of=4), "2/4") == (Shard.parse("2/4"), str(Shard.parse("2/4")))
 
 
@@ -26,8 +25,8 @@ def test_invalid_shard_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_every_case_is_dealt_once_and_loads_are_level(seed: int) -> None:
-    """No shard is heavier than another by more than the heaviest case."""
+def test_every_case_is_in_one_shard_and_loads_are_balanced(seed: int) -> None:
+    """The loads of two shards differ by at most the heaviest case."""
     dice = random.Random(seed)  # noqa: S311 (no secret)
     weights = {f"case-{number}": float(dice.randint(1, 30)) for number in range(dice.randint(1, 300))}
     of = dice.randint(1, 12)
@@ -49,7 +48,7 @@ def test_many_shards_are_listed_in_one_line() -> None:
     assert shown.endswith(", 13/9999 ... and 9986 more")
 
 
-def test_the_order_of_cases_does_not_matter() -> None:
+def test_order_of_cases_does_not_matter() -> None:
     """Files may be read in any order."""
     weights = {f"case-{number}": float(number % 3) for number in range(100)}
     backwards = dict(reversed(weights.items()))
@@ -57,8 +56,8 @@ def test_the_order_of_cases_does_not_matter() -> None:
     assert assigned_shards("crm", weights, 4) == assigned_shards("crm", backwards, 4)
 
 
-def test_the_hash_seed_of_a_process_does_not_matter() -> None:
-    """Machines have each their own."""
+def test_hash_seed_of_a_process_does_not_matter() -> None:
+    """Each machine has its own."""
     program = (
         "import json; from pytest_crmeval.collect.shards import assigned_shards; "
         "print(json.dumps(assigned_shards('crm', {f'case-{n}': n % 5 for n in range(50)}, 3)))"
@@ -78,14 +77,14 @@ def test_the_hash_seed_of_a_process_does_not_matter() -> None:
     assert found[0] == found[1]
 
 
-def test_two_suites_may_have_the_same_ids() -> None:
-    """They are assigned each for itself, and not alike: the odd case does not always go to the first shard."""
+def test_two_suites_can_have_the_same_ids() -> None:
+    """They are divided separately and differently: the odd case is not always in the first shard."""
     assigned = [assigned_shards(f"suite-{number}", {"one": 1.0}, 4)["one"] for number in range(40)]
 
     assert {1, 2, 3, 4} == set(assigned)
 
 
-def test_there_may_be_more_shards_than_cases() -> None:
+def test_there_can_be_more_shards_than_cases() -> None:
     assert 3 == len(set(assigned_shards("crm", {"one": 1.0, "two": 1.0, "three": 1.0}, 8).values()))
 
 
@@ -101,6 +100,6 @@ def test_there_may_be_more_shards_than_cases() -> None:
         pytest.param([part("1/1"), part("1/2")], ["2/2"], id="of two sizes"),
     ],
 )
-def test_shards_that_are_missing(parts: list[dict[str, object]], missing: list[str]) -> None:
-    """Agent by agent: a matrix may have one job for each."""
+def test_missing_shards_are_listed(parts: list[dict[str, object]], missing: list[str]) -> None:
+    """For each agent: a matrix may have one job per agent."""
     assert missing == missing_shards(parts)  # type: ignore[arg-type] # JSON

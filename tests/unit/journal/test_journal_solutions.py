@@ -1,4 +1,4 @@
-"""Results of solution files on disk: in order, whole as far as they go, and found again."""
+"""Results of solution files on disk: in order, complete as far as they go, and found again."""
 
 from pathlib import Path, PurePath
 
@@ -17,12 +17,12 @@ PLACE = PurePath("eval_checkpoint_1/eval_s.jsonl")
 
 
 def judged(line: int, verdict: TestVerdict = TestVerdict.ACCEPTED, problem: str = "") -> SolutionOutcome:
-    """Return how a line was judged."""
+    """Return the outcome of a line."""
     return SolutionOutcome(problem=problem or f"p{line}", line=line, sample=0, verdict=verdict)
 
 
 def written(path: Path, *outcomes: SolutionOutcome | Ungradable, complete: bool = True, **head: str) -> Path:
-    """Write results, to their end."""
+    """Write complete results."""
     results = ResultsWriter.begin(path, {**HEAD, **head})
     for outcome in outcomes:
         results.add(outcome)
@@ -46,8 +46,8 @@ def test_lines_are_written_at_once_and_sorted_at_the_end(tmp_path: Path) -> None
     assert ["eval_s.jsonl"] == [each.name for each in path.parent.iterdir()]
 
 
-def test_what_the_judge_could_not_judge_is_not_kept(tmp_path: Path) -> None:
-    """The rest is, and is counted as if it had been judged now."""
+def test_sandbox_failures_are_not_kept(tmp_path: Path) -> None:
+    """The others are, and are counted as if they had been graded now."""
     bad = Ungradable(defect=Defect.TRUNCATED, line=3, detail="cut")
     broken, skipped = judged(2, TestVerdict.JUDGE_ERROR), judged(4, TestVerdict.SKIPPED)
     first = EarlierResults(written(tmp_path / "a" / PLACE, judged(1), broken, bad, skipped, complete=False))
@@ -59,8 +59,8 @@ def test_what_the_judge_could_not_judge_is_not_kept(tmp_path: Path) -> None:
     assert ({"AC": 1}, {"truncated": 1}) == (second.count.verdicts, second.count.ungradable)
 
 
-def test_a_resumed_file_is_whole_at_every_moment(tmp_path: Path) -> None:
-    """Its old results are there until the new ones have what is kept of them."""
+def test_resumed_file_is_complete_at_every_moment(tmp_path: Path) -> None:
+    """Its old results exist until the new ones contain everything that is kept of them."""
     path = written(tmp_path / PLACE, judged(1), judged(2, TestVerdict.JUDGE_ERROR), complete=False)
 
     results = ResultsWriter.begin(path, HEAD, EarlierResults(path))
@@ -72,7 +72,7 @@ def test_a_resumed_file_is_whole_at_every_moment(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rest", [b"", b"{", b"\0\0\0\n", b"[1]\n", b'{"line": 9'])
 def test_results_end_where_they_are_torn(tmp_path: Path, rest: bytes) -> None:
-    """Half a line, or what a disk makes of one, is nothing; what comes before it is."""
+    """Half a line, or garbage of a disk, is ignored; what comes before it counts."""
     path = written(tmp_path / PLACE, judged(1), judged(2))
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:2]) + rest)
@@ -83,7 +83,7 @@ def test_results_end_where_they_are_torn(tmp_path: Path, rest: bytes) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"{}\n", b"no json\n", b'{"schema": "other"}\n'])
-def test_what_is_no_results_is_passed_over(tmp_path: Path, content: bytes) -> None:
+def test_invalid_results_are_skipped(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "eval_s.jsonl"
     path.write_bytes(content)
 
@@ -93,8 +93,8 @@ def test_what_is_no_results_is_passed_over(tmp_path: Path, content: bytes) -> No
         EarlierResults(path)
 
 
-def test_what_a_program_says_does_nothing_to_a_terminal(tmp_path: Path) -> None:
-    """Neither in the text that people read nor in the reason of a trial, and neither does its problem's name."""
+def test_output_of_a_program_does_not_affect_a_terminal(tmp_path: Path) -> None:
+    """Neither in the text file nor in the reason of a trial; the same applies to the name of its problem."""
     hostile = "\x1b]0;mine\x07é\x1b[2J\u202e"
     outcomes: list[SolutionOutcome | Ungradable] = [
         SolutionOutcome(problem=hostile, line=1, sample=0, verdict=TestVerdict.JUDGE_ERROR, reason=hostile),
@@ -113,7 +113,7 @@ def test_what_a_program_says_does_nothing_to_a_terminal(tmp_path: Path) -> None:
     assert 4 == text.count(r"\x1b]0;mine\x07é\x1b[2J\u202e")
 
 
-def test_outputs_and_reasons_are_cut(tmp_path: Path) -> None:
+def test_outputs_and_reasons_are_shortened(tmp_path: Path) -> None:
     test = TestOutcome(verdict=TestVerdict.WRONG_ANSWER, kind="official", reason="r" * 9999, output="\ud800" * 9999)
     outcome = SolutionOutcome(problem="p", line=1, sample=0, verdict=TestVerdict.WRONG_ANSWER, tests=[test])
 
@@ -124,7 +124,7 @@ def test_outputs_and_reasons_are_cut(tmp_path: Path) -> None:
     assert "p" == next(EarlierResults(written(tmp_path / PLACE, outcome)).records())["problem"]
 
 
-def test_whole_results_are_found_before_newer_ones_that_are_not(tmp_path: Path) -> None:
+def test_complete_results_are_found_before_newer_incomplete_ones(tmp_path: Path) -> None:
     written(tmp_path / "old" / PLACE, judged(1))
     written(tmp_path / "part" / PLACE, judged(1), complete=False)
     written(tmp_path / "other" / PLACE, judged(1), fingerprint="g")
@@ -137,7 +137,7 @@ def test_whole_results_are_found_before_newer_ones_that_are_not(tmp_path: Path) 
     assert found_before(tmp_path, "now", PLACE, "h") is None
 
 
-def test_of_results_that_are_not_whole_those_of_the_same_run_are_taken(tmp_path: Path) -> None:
+def test_incomplete_results_of_the_same_run_are_used(tmp_path: Path) -> None:
     written(tmp_path / "now" / PLACE, judged(1), complete=False)
     written(tmp_path / "newer" / PLACE, judged(1), complete=False)
 
@@ -153,12 +153,12 @@ def test_of_results_that_are_not_whole_those_of_the_same_run_are_taken(tmp_path:
         ("final", None, "s", "eval_final/eval_s.jsonl"),
     ],
 )
-def test_results_are_called_as_scripts_expect(name: str, step: int | None, file: str, expected: str) -> None:
+def test_results_have_the_names_that_scripts_expect(name: str, step: int | None, file: str, expected: str) -> None:
     assert expected == place_of(Checkpoint(name=name, step=step), file).as_posix()
 
 
-def test_odd_names_have_places_of_their_own() -> None:
-    """Two of them never the same one, and none outside the folder of the run."""
+def test_unusual_names_have_their_own_paths() -> None:
+    """No two share one, and none is outside the folder of the run."""
     names = ["a/b", "a b", "../x", "a*", "", "Ä"]
 
     places = {place_of(Checkpoint(name=name, step=None), name) for name in names}

@@ -1,4 +1,4 @@
-"""How it stands with a run: running, finished, stopped, lost, or not begun."""
+"""The state of a run: running, finished, stopped, lost, or not started."""
 
 import json
 import os
@@ -28,7 +28,7 @@ PART = {"started": "2026-11-16T02:38:47+00:00", "command": "pytest evals/ -n 3"}
 CASES = ("one", "two", "three")
 NOW = STARTED + 60.0
 BOOTED = 5_000.0
-"""What the monotonic clock said when the run began."""
+"""The monotonic clock at the start of the run."""
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have a trial end every ten seconds, by the journal's clock."""
+    """Let a trial end every ten seconds, by the journal's clock."""
     ticks = iter(range(10, 1000, 10))
     monkeypatch.setattr("pytest_crmeval.journal.writer.time.time", lambda: STARTED + next(ticks))
     ends = iter(range(10, 1000, 10))
@@ -49,7 +49,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def play(folder: Path, *verdicts: Verdict) -> None:
-    """Leave the journal of a run behind that planned three cases, and played some."""
+    """Write the journal of a run that planned three cases, and played some."""
     journal = JournalWriter.open(folder / "trials.jsonl")
     journal.part(PART, [planned(case) for case in CASES])
     for case, verdict in zip(CASES, verdicts, strict=False):
@@ -58,7 +58,7 @@ def play(folder: Path, *verdicts: Verdict) -> None:
 
 
 def submit(folder: Path, state: State = State.RUNNING, exit_status: int | None = None) -> None:
-    """Leave a job behind."""
+    """Write a job."""
     tasks = [Task(suite="crm", subject="oracle", total=3)]
     job = Job(
         id=folder.name,
@@ -82,18 +82,18 @@ def held(folder: Path, since: str = PART["started"]) -> Iterator[None]:
 
 
 def reported(folder: Path, after: float, *, complete: bool = False) -> None:
-    """Leave a report behind that was written so long after the start."""
+    """Write a report this long after the start."""
     report = folder.with_name(f"{folder.name}.json")
     report.write_text(json.dumps({"schema": "crmeval.report/1", "complete": complete, "run": {}, "results": []}))
     os.utime(report, (STARTED + after, STARTED + after))
 
 
 def look(folder: Path) -> Status:
-    """Look at it a minute after it began."""
+    """Read the status a minute after the start."""
     return RunWatcher(folder).look(NOW, BOOTED + 60.0)
 
 
-def test_who_holds_the_lock_is_running(folder: Path) -> None:
+def test_run_whose_lock_is_held_is_running(folder: Path) -> None:
     play(folder, Verdict.PASSED)
     with held(folder):
         status = look(folder)
@@ -101,7 +101,7 @@ def test_who_holds_the_lock_is_running(folder: Path) -> None:
     assert (State.RUNNING, os.getpid(), 60.0) == (status.state, status.pid, status.seconds)
 
 
-def test_a_run_in_another_terminal_has_an_end_in_sight(folder: Path) -> None:
+def test_run_in_another_terminal_has_an_eta(folder: Path) -> None:
     play(folder, Verdict.PASSED, Verdict.FAILED)
     with held(folder):
         (row,) = look(folder).rows
@@ -135,7 +135,7 @@ def test_change_of_the_system_clock_after_the_last_trial_does_not_affect_the_eta
 
 
 def test_plain_run_is_finished_when_all_cases_are_done(folder: Path) -> None:
-    """Its pace is what it was, however long that is ago."""
+    """Its pace does not depend on how long ago it was."""
     play(folder, *[Verdict.PASSED] * 3)
     status = look(folder)
 
@@ -166,7 +166,7 @@ def test_incomplete_plain_run_without_a_report_is_lost(folder: Path, report: flo
     assert State.LOST == look(folder).state
 
 
-def test_an_empty_shard_is_finished_when_it_has_a_report(folder: Path) -> None:
+def test_empty_shard_is_finished_if_it_has_a_report(folder: Path) -> None:
     journal = JournalWriter.open(folder / "trials.jsonl")
     journal.part({**PART, "shard": {"index": 2, "of": 2}, "agents": {"oracle": "oracle"}}, [])
     journal.close()
@@ -185,7 +185,7 @@ def test_an_empty_shard_is_finished_when_it_has_a_report(folder: Path) -> None:
     ],
     ids=["whole", "not all was run", "a shard is missing"],
 )
-def test_a_merged_run_is_resumed_by_pytest_if_it_has_all_shards(
+def test_merged_run_is_resumed_by_pytest_if_it_has_all_shards(
     tmp_path: Path, shards: list[str], last: Verdict | None, expected: tuple[State, str]
 ) -> None:
     cases = {shard: planned(f"case-{shard[0]}") for shard in shards}
@@ -199,7 +199,7 @@ def test_a_merged_run_is_resumed_by_pytest_if_it_has_all_shards(
     assert status.state is run_of(tmp_path / "whole").state
 
 
-def test_what_is_over_has_no_end_in_sight(folder: Path) -> None:
+def test_ended_run_has_no_eta(folder: Path) -> None:
     play(folder, Verdict.PASSED)
     (row,) = look(folder).rows
 
@@ -207,7 +207,7 @@ def test_what_is_over_has_no_end_in_sight(folder: Path) -> None:
 
 
 def test_job_that_was_not_started(folder: Path) -> None:
-    """What there is to do is known from the job."""
+    """The job has the number of cases."""
     submit(folder, State.SUBMITTED)
     status = look(folder)
 
@@ -215,7 +215,7 @@ def test_job_that_was_not_started(folder: Path) -> None:
     assert [(0, 3)] == [(row.done, row.total) for row in status.rows]
 
 
-def test_a_job_without_a_process_is_lost(folder: Path) -> None:
+def test_job_without_a_process_is_lost(folder: Path) -> None:
     """Whatever it says; the end of its log may say why."""
     submit(folder)
     play(folder, Verdict.PASSED)
@@ -226,8 +226,8 @@ def test_a_job_without_a_process_is_lost(folder: Path) -> None:
     assert ["collected 3 items", "Killed"] == status.log
 
 
-def test_a_job_that_ended_in_trouble_shows_its_log(folder: Path) -> None:
-    """The last lines, of however many."""
+def test_job_that_ended_with_a_problem_shows_its_log(folder: Path) -> None:
+    """The last lines only."""
     submit(folder, State.FINISHED, 3)
     play(folder, Verdict.PASSED)
     (folder / "run.log").write_text("".join(f"line {number}\n" for number in range(20_000)))
@@ -238,8 +238,8 @@ def test_a_job_that_ended_in_trouble_shows_its_log(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("written", "shown"), [(-1.0, []), (1.0, ["MemoryError"])], ids=["before", "since"])
-def test_a_job_that_ended_in_a_terminal_shows_no_older_log(folder: Path, written: float, shown: list[str]) -> None:
-    """What an earlier part said is not why this one is red."""
+def test_job_that_ended_in_a_terminal_shows_no_older_log(folder: Path, written: float, shown: list[str]) -> None:
+    """The log of an earlier part does not explain this failure."""
     submit(folder, State.FINISHED, 3)
     write_job(folder, replace(read_job(folder), started=PART["started"]))
     (folder / "run.log").write_text("MemoryError\n")
@@ -249,7 +249,7 @@ def test_a_job_that_ended_in_a_terminal_shows_no_older_log(folder: Path, written
 
 
 @pytest.mark.parametrize(("exit_status", "log"), [(1, ["No space left on device"]), (2, ())])
-def test_a_job_that_was_cut_short_shows_its_log(folder: Path, exit_status: int, log: list[str]) -> None:
+def test_incomplete_job_shows_its_log(folder: Path, exit_status: int, log: list[str]) -> None:
     submit(folder, State.STOPPED, exit_status)
     play(folder, Verdict.PASSED)
     (folder / "run.log").write_text("No space left on device\n")
@@ -260,16 +260,16 @@ def test_a_job_that_was_cut_short_shows_its_log(folder: Path, exit_status: int, 
 @pytest.mark.parametrize(
     ("verdict", "resume"), [(Verdict.FAILED, ""), (Verdict.INVALID, ""), (Verdict.ERRORED, "crmeval run nightly")]
 )
-def test_what_errored_may_be_repeated(folder: Path, verdict: Verdict, resume: str) -> None:
-    """Though all is done; what failed has failed."""
+def test_errored_cases_can_be_retried(folder: Path, verdict: Verdict, resume: str) -> None:
+    """Although all are done; failed ones are not retried."""
     submit(folder, State.FINISHED, 1)
     play(folder, Verdict.PASSED, Verdict.PASSED, verdict)
 
     assert resume == look(folder).resume
 
 
-def test_a_job_whose_failed_cases_are_forgiven_ends_well(folder: Path) -> None:
-    """Its exit status says so."""
+def test_job_whose_failed_cases_are_forgiven_succeeds(folder: Path) -> None:
+    """By its exit status."""
     submit(folder, State.FINISHED, 0)
     play(folder, Verdict.PASSED, Verdict.FAILED, Verdict.PASSED)
 
@@ -277,7 +277,7 @@ def test_a_job_whose_failed_cases_are_forgiven_ends_well(folder: Path) -> None:
 
 
 def test_failed_cases_do_not_show_the_log(folder: Path) -> None:
-    """The figures tell it; a log would tell it again."""
+    """The figures show them."""
     submit(folder, State.FINISHED, 1)
     play(folder, Verdict.PASSED, Verdict.FAILED, Verdict.PASSED)
     (folder / "run.log").write_text("1 failed, 2 passed\n")
@@ -285,7 +285,7 @@ def test_failed_cases_do_not_show_the_log(folder: Path) -> None:
     assert () == look(folder).log
 
 
-def test_a_resumed_job_that_is_begun_again_is_running(folder: Path) -> None:
+def test_resumed_job_that_starts_again_is_running(folder: Path) -> None:
     """Its exit status was that of an earlier part."""
     submit(folder, State.STOPPED, 2)
     play(folder, Verdict.PASSED)
@@ -295,7 +295,7 @@ def test_a_resumed_job_that_is_begun_again_is_running(folder: Path) -> None:
     assert (State.RUNNING, None, "") == (status.state, status.exit_status, status.resume)
 
 
-def test_a_run_that_was_just_resumed_has_a_clock_of_its_own(folder: Path) -> None:
+def test_run_that_was_just_resumed_has_its_own_clock(folder: Path) -> None:
     play(folder, Verdict.PASSED)
     with held(folder, since="2026-11-16T02:39:44+00:00"):
         status = look(folder)
@@ -305,8 +305,8 @@ def test_a_run_that_was_just_resumed_has_a_clock_of_its_own(folder: Path) -> Non
 
 
 @pytest.mark.parametrize("since", ["1970", "2026-11-16T02:38:48+00:00"])
-def test_who_does_not_say_when_he_began_is_believed_by_his_journal(folder: Path, since: str) -> None:
-    """So is who took the lock a moment after he had looked at the clock."""
+def test_lock_without_a_start_time_uses_that_of_the_journal(folder: Path, since: str) -> None:
+    """And so does a lock that was taken a moment after the process looked at the clock."""
     play(folder, Verdict.PASSED)
     with held(folder, since=since):
         status = look(folder)
@@ -318,7 +318,7 @@ def test_who_does_not_say_when_he_began_is_believed_by_his_journal(folder: Path,
     ("exit_status", "output"),
     [(4, "no case was played; correct the command and submit it again"), (0, "no case was played; see the log")],
 )
-def test_a_job_that_has_played_nothing_has_no_figures(folder: Path, exit_status: int, output: str) -> None:
+def test_job_that_has_played_nothing_has_no_figures(folder: Path, exit_status: int, output: str) -> None:
     """A mistake in its command, or a command that only estimates."""
     submit(folder, State.FINISHED, exit_status)
 
@@ -342,14 +342,14 @@ def test_status_lines_in_every_state(folder: Path, snapshot: SnapshotAssertion, 
     assert snapshot == "\n".join(output).replace(f"process {os.getpid()}", "process 4711")
 
 
-def test_the_document(folder: Path, snapshot: SnapshotAssertion) -> None:
-    """Its keys are for scripts, and stay."""
+def test_json_of_a_status(folder: Path, snapshot: SnapshotAssertion) -> None:
+    """Its keys are for scripts, and don't change."""
     play(folder, Verdict.PASSED)
 
     assert snapshot == look(folder).to_dict()
 
 
-def test_that_time_goes_by_is_nothing_new(folder: Path) -> None:
+def test_passing_time_is_not_a_change(folder: Path) -> None:
     """A trial is."""
     play(folder, Verdict.PASSED)
     watch = RunWatcher(folder)

@@ -34,7 +34,7 @@ EXCHANGES: list[JsonObject] = [
 
 
 def played() -> Transcript:
-    """Return a conversation with calls, a refusal, words, and a turn that was cut."""
+    """Return a conversation with calls, a refusal, replies, and a turn that was cut off."""
     agent = Reciting(calls(call("refuse", why=[1, {"x": None}])), says("Done."), calls(call("write", name="Ada")))
     return play(CASE, agent, PaperCrm(), max_steps=3)
 
@@ -45,15 +45,15 @@ def shown(transcript: Transcript, **more: Any) -> Trial:  # noqa: ANN401 (fields
 
 
 def test_transcript_reads_back_completely(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
-    """The trial, every message, and what was asked of models, by the agent and by the judge; on lines to be read."""
+    """The trial, every message, and the requests of agent and judge to models; formatted for people."""
     path = transcripts.write(tmp_path, shown(played()), exchanges=EXCHANGES, judged=EXCHANGES)
 
     assert tmp_path / "crm/gpt-4.1/quote-0001.json" == path
     assert snapshot == path.read_text(encoding="utf-8")
 
 
-def test_a_transcript_is_loaded_as_it_was_played(tmp_path: Path) -> None:
-    """With what came back, what was cut, and what each turn brought to light."""
+def test_transcript_is_loaded_as_it_was_played(tmp_path: Path) -> None:
+    """With results, cut-off turns, and what each turn has shown."""
     transcript = played()
     path = transcripts.write(tmp_path, shown(transcript), exchanges=EXCHANGES)
 
@@ -61,7 +61,7 @@ def test_a_transcript_is_loaded_as_it_was_played(tmp_path: Path) -> None:
     assert [False, True] == [exchange.cut for exchange in transcript.exchanges]
 
 
-def test_a_confidential_transcript_is_encrypted(tmp_path: Path) -> None:
+def test_confidential_transcript_is_encrypted(tmp_path: Path) -> None:
     transcript = played()
     path = transcripts.write(tmp_path, shown(transcript), exchanges=EXCHANGES, judged=EXCHANGES, canary="bird")
     content = path.read_text(encoding="utf-8")
@@ -72,7 +72,7 @@ def test_a_confidential_transcript_is_encrypted(tmp_path: Path) -> None:
     assert '"case":"quote-0001"' in content.replace(" ", "")
 
 
-def test_a_confidential_transcript_with_another_canary_is_none(tmp_path: Path) -> None:
+def test_confidential_transcript_with_another_canary_is_invalid(tmp_path: Path) -> None:
     path = transcripts.write(tmp_path, shown(played()), canary="bird")
     path.write_text(path.read_text(encoding="utf-8").replace("bird", "fish"), encoding="utf-8")
 
@@ -80,7 +80,7 @@ def test_a_confidential_transcript_with_another_canary_is_none(tmp_path: Path) -
         transcripts.load(path)
 
 
-def test_a_transcript_can_be_scored_again(tmp_path: Path) -> None:
+def test_transcript_can_be_scored_again(tmp_path: Path) -> None:
     transcript = play(CASE, Reciting(calls(call("write", name="Zoë")), says("Done.")), PaperCrm())
     loaded = transcripts.load(transcripts.write(tmp_path, shown(transcript)))
 
@@ -94,7 +94,7 @@ def test_a_transcript_can_be_scored_again(tmp_path: Path) -> None:
     "arguments",
     [{"name": "half \ud83d"}, {"rate": float("inf")}, {"name": "\x00\u2028"}, "{broken", {"deep": [[[{}]]]}],
 )
-def test_odd_values_are_loaded_as_they_were(tmp_path: Path, arguments: Any) -> None:  # noqa: ANN401 (what a model sends)
+def test_unusual_values_are_loaded_unchanged(tmp_path: Path, arguments: Any) -> None:  # noqa: ANN401 (what a model sends)
     """A model may send anything."""
     reply = Reply(text="half \ude00", calls=(ToolCall(tool="write", arguments=arguments),))
     messages = (user_says(""), agent_says(reply), crm_says([ToolResult(value=None), ToolResult(value=[1.5, True])]))
@@ -103,7 +103,7 @@ def test_odd_values_are_loaded_as_they_were(tmp_path: Path, arguments: Any) -> N
     assert transcript == transcripts.load(transcripts.write(tmp_path, shown(transcript)))
 
 
-def test_a_very_deep_value_is_cut(tmp_path: Path) -> None:
+def test_deeply_nested_value_is_cut_off(tmp_path: Path) -> None:
     value: Any = 1
     for _ in range(50_000):
         value = [value]
@@ -114,7 +114,7 @@ def test_a_very_deep_value_is_cut(tmp_path: Path) -> None:
     assert 1 == len(transcripts.load(path).exchanges)
 
 
-def test_an_errored_trial_has_its_exchanges_and_its_reason(tmp_path: Path) -> None:
+def test_errored_trial_has_its_exchanges_and_its_reason(tmp_path: Path) -> None:
     path = transcripts.write(tmp_path, trial("one", Verdict.ERRORED), exchanges=EXCHANGES)
     document = json.loads(path.read_text(encoding="utf-8"))
 
@@ -124,7 +124,7 @@ def test_an_errored_trial_has_its_exchanges_and_its_reason(tmp_path: Path) -> No
     assert Transcript() == transcripts.load(path)
 
 
-def test_the_record_of_a_transcript_is_the_trial(tmp_path: Path) -> None:
+def test_transcript_contains_the_record_of_the_trial(tmp_path: Path) -> None:
     some = shown(played())
     document = json.loads(transcripts.write(tmp_path, some).read_text(encoding="utf-8"))
 
@@ -138,8 +138,8 @@ def test_every_trial_of_a_case_has_its_transcript(tmp_path: Path) -> None:
     assert [1, 2, 3] == [json.loads(path.read_text(encoding="utf-8"))["trial"] for path in paths]
 
 
-def test_names_that_lead_elsewhere_stay_in_the_folder(tmp_path: Path) -> None:
-    """A case may be called anything."""
+def test_names_that_look_like_paths_stay_in_the_folder(tmp_path: Path) -> None:
+    """A case may have any id."""
     odd = planned("../../x", suite="..", subject="a/b")
     path = transcripts.write(tmp_path / "transcripts", trial(odd))
 
@@ -180,13 +180,13 @@ def test_invalid_transcript_is_named(tmp_path: Path, content: str, why: str) -> 
     assert why in str(caught.value)
 
 
-def test_a_transcript_that_is_not_there_is_named(tmp_path: Path) -> None:
-    """A file less is no crash."""
+def test_missing_transcript_is_named(tmp_path: Path) -> None:
+    """It must not cause a crash."""
     with pytest.raises(TranscriptError, match=r"one\.json: No such file"):
         transcripts.load(tmp_path / "one.json")
 
 
-def test_a_folder_that_is_none_is_named(tmp_path: Path) -> None:
+def test_folder_that_does_not_exist_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
     with pytest.raises(OSError, match="file") as caught:
@@ -195,7 +195,7 @@ def test_a_folder_that_is_none_is_named(tmp_path: Path) -> None:
     assert caught.value.filename
 
 
-def test_a_full_disk_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_full_disk_leaves_no_partial_file(tmp_path: Path) -> None:
     """The error names the file."""
     program = f"""
 import resource, signal, sys
@@ -216,8 +216,8 @@ except OSError as error:
     assert [] == list((tmp_path / "crm/oracle").iterdir())
 
 
-def test_a_transcript_is_a_file_like_others(tmp_path: Path) -> None:
-    """Those who share the folder can read it."""
+def test_transcript_has_the_usual_permissions(tmp_path: Path) -> None:
+    """Users who share the folder can read it."""
     path = transcripts.write(tmp_path, shown(played()))
     (tmp_path / "other").touch()
 

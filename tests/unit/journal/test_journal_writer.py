@@ -27,7 +27,7 @@ PART = {"started": "2026-11-16T02:18:47+00:00", "command": "pytest evals/ -n 3"}
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where the journal of a run is: a folder that is not there yet."""
+    """Return the path of a journal, in a folder that does not exist yet."""
     return tmp_path / "reports" / "mine" / "trials.jsonl"
 
 
@@ -42,7 +42,7 @@ def opened(path: Path) -> Iterator[JournalWriter]:
 
 
 def written(path: Path, *trials: Trial) -> bytes:
-    """Write a whole part of a run, and return the file."""
+    """Write a complete part of a run, and return the file."""
     with opened(path) as writing:
         writing.part(PART, [each.planned for each in trials])
         for each in trials:
@@ -63,7 +63,7 @@ def test_journal_reads_back_what_was_written(path: Path) -> None:
 
 
 def test_journal_without_labels_and_turns_can_be_read(path: Path) -> None:
-    """Its trials have none; they count as they did."""
+    """Its trials have none; they count as before."""
     part, line = written(path, trial("one")).splitlines()
     record = json.loads(line)["trial"]
     del record["labels"], record["turns"]
@@ -73,7 +73,7 @@ def test_journal_without_labels_and_turns_can_be_read(path: Path) -> None:
 
 
 def test_invalid_case_is_recorded_with_its_reason(path: Path) -> None:
-    """A resumed run need not look at it again."""
+    """A resumed run need not look at the case again."""
     broken = Trial.invalid(planned(), "cases.jsonl:1: one: turn 1: {stage}", Labels(tags=("dates",)))
     written(path, broken)
 
@@ -81,33 +81,33 @@ def test_invalid_case_is_recorded_with_its_reason(path: Path) -> None:
 
 
 def test_missing_journal_is_empty(path: Path) -> None:
-    """A new run begins."""
+    """The run is new."""
     assert RunRecord() == journal.read(path)
     assert not path.parent.exists()
 
 
-def test_a_trial_is_on_disk_as_soon_as_it_is_written(path: Path) -> None:
-    """Not when the journal is closed: a crash would come before."""
+def test_trial_is_on_disk_as_soon_as_it_is_written(path: Path) -> None:
+    """Not only when the journal is closed: a crash would come before."""
     with opened(path) as writing:
         writing.trial(trial("one"))
 
         assert [trial("one")] == list(journal.read(path).trials.values())
 
 
-def test_one_line_is_one_record(path: Path) -> None:
-    """Line breaks in what broke stay inside."""
+def test_each_line_is_one_record(path: Path) -> None:
+    """Line breaks in an error message are escaped."""
     content = written(path, Trial.errored(planned(), "OSError\nTraceback\r\n  …\u2028"))
 
     assert [["part", "planned"], ["trial", "at", "tick"]] == [list(json.loads(line)) for line in content.splitlines()]
 
 
-def test_letters_stay_readable(path: Path) -> None:
-    """A journal is also read with grep."""
+def test_letters_are_written_unescaped(path: Path) -> None:
+    """People search journals with grep."""
     assert "größe".encode() in written(path, trial("größe"))
 
 
-def test_what_is_no_text_is_recorded_all_the_same(path: Path) -> None:
-    """A model may send half a surrogate pair; that must not cost the run."""
+def test_lone_surrogate_is_recorded(path: Path) -> None:
+    """A model may send half a surrogate pair."""
     written(path, Trial.errored(planned(), "ValueError: \ud83d"))
 
     (shown,) = journal.read(path).trials.values()
@@ -115,8 +115,8 @@ def test_what_is_no_text_is_recorded_all_the_same(path: Path) -> None:
     assert r"ValueError: \ud83d" == shown.reason
 
 
-def test_the_last_trial_of_a_case_wins(path: Path) -> None:
-    """What errored was repeated in a later part."""
+def test_last_trial_of_a_case_counts(path: Path) -> None:
+    """An errored trial was repeated in a later part."""
     written(path, trial("one", Verdict.ERRORED), trial("two"))
     written(path, trial("one", Verdict.PASSED))
 
@@ -127,7 +127,7 @@ def test_the_last_trial_of_a_case_wins(path: Path) -> None:
 
 
 def paid(case: str, cost: float | None, judge: float | None = None, verdict: Verdict = Verdict.PASSED) -> Trial:
-    """Return a trial that has cost money."""
+    """Return a trial with a cost."""
     bill = None if judge is None else Bill(usage=Usage(input=7, calls=3), cost=judge)
     judgement = Judgement(grades=(Grade(reason="fine"),), bill=bill)
     return replace(trial(case, verdict), bill=Bill(usage=Usage(input=7, calls=1), cost=cost), judgement=judgement)
@@ -139,8 +139,8 @@ def test_bills_are_read_back(path: Path) -> None:
     assert [0.25, None] == [each.bill and each.bill.cost for each in journal.read(path).trials.values()]
 
 
-def test_all_that_was_ever_spent_counts(path: Path) -> None:
-    """Of trials that were repeated, and of their judge, too: a resumed run has no new budget."""
+def test_everything_ever_spent_counts(path: Path) -> None:
+    """Including repeated trials and their judge: a resumed run has no new budget."""
     written(path, paid("one", 0.25, 0.5, Verdict.ERRORED), paid("two", 2.0), trial("three"))
     written(path, paid("one", 0.125))
 
@@ -151,23 +151,23 @@ def test_all_that_was_ever_spent_counts(path: Path) -> None:
     assert 2.875 == past.spent
 
 
-def test_what_was_replayed_or_has_no_price_was_not_spent(path: Path) -> None:
+def test_replayed_or_unpriced_trials_were_not_spent(path: Path) -> None:
     replayed = replace(paid("one", 0.25), bill=Bill(cost=0.25, replayed=True))
     written(path, replayed, paid("two", None))
 
     assert 0.0 == journal.read(path).spent
 
 
-def test_a_second_part_leaves_the_first_alone(path: Path) -> None:
-    """Append only: what is in a journal is not lost."""
+def test_second_part_keeps_the_first(path: Path) -> None:
+    """A journal is only appended to."""
     first = written(path, trial("one"))
 
     assert written(path, trial("two")).startswith(first)
 
 
 @pytest.mark.parametrize("torn", [b'{"trial":{"key":"k', b"{", b'{"part":{}}', b"\xff\xfe", "{…".encode()[:-1]])
-def test_a_torn_last_line_did_not_happen(path: Path, torn: bytes) -> None:
-    """A crash while writing loses that trial and nothing else."""
+def test_torn_last_line_is_ignored(path: Path, torn: bytes) -> None:
+    """A crash during a write loses that trial and nothing else."""
     path.parent.mkdir(parents=True)
     path.write_bytes(written(path, trial("one")) + torn)
 
@@ -176,7 +176,7 @@ def test_a_torn_last_line_did_not_happen(path: Path, torn: bytes) -> None:
     assert {planned("one").key: trial("one")} == past.trials
 
 
-def test_a_torn_last_line_is_cut_before_more_is_written(path: Path) -> None:
+def test_torn_last_line_is_removed_before_more_is_written(path: Path) -> None:
     whole = written(path, trial("one"))
     path.write_bytes(whole + b'{"trial":{"key":"k')
 
@@ -187,8 +187,8 @@ def test_a_torn_last_line_is_cut_before_more_is_written(path: Path) -> None:
     assert ["one", "two"] == [shown.planned.case for shown in journal.read(path).trials.values()]
 
 
-def test_a_journal_of_one_torn_line_begins_anew(path: Path) -> None:
-    """The crash came with the very first line."""
+def test_journal_of_one_torn_line_starts_again(path: Path) -> None:
+    """The crash came during the very first line."""
     path.parent.mkdir(parents=True)
     path.write_bytes(b'{"part":{"star')
 
@@ -216,7 +216,7 @@ def test_a_journal_of_one_torn_line_begins_anew(path: Path) -> None:
     ],
 )
 def test_corrupt_line_in_the_middle_is_reported(path: Path, junk: bytes) -> None:
-    """This was no crash of ours: better to ask than to play on with half of the truth."""
+    """A crash does not cause this, so it is an error instead of a loss of trials."""
     part, *trials = written(path, trial("one"), trial("two")).splitlines()
     path.write_bytes(b"\n".join([part, junk, *trials, b""]))
 
@@ -237,7 +237,7 @@ def test_special_file_is_not_a_journal(path: Path) -> None:
 
 
 def test_folder_that_can_not_be_created_is_reported_with_what_to_do(tmp_path: Path) -> None:
-    """There is a file where the folder should be."""
+    """A file is in the place of the folder."""
     (tmp_path / "reports").write_text("a file", encoding="utf-8")
 
     with pytest.raises(JournalError, match="choose a writable folder with crmeval_reports"):
@@ -257,7 +257,7 @@ sys.stdin.read()
 
 @contextmanager
 def another_process(path: Path) -> Iterator[subprocess.Popen[str]]:
-    """Have another process write the journal."""
+    """Let another process write the journal."""
     command = [sys.executable, "-c", WRITER, str(path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -266,7 +266,7 @@ def another_process(path: Path) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-def test_two_processes_do_not_write_one_journal(path: Path) -> None:
+def test_two_processes_cannot_write_one_journal(path: Path) -> None:
     written(path, trial("one"))
 
     with another_process(path), pytest.raises(JournalError) as caught:
@@ -276,8 +276,8 @@ def test_two_processes_do_not_write_one_journal(path: Path) -> None:
     assert [trial("one")] == list(journal.read(path).trials.values())
 
 
-def test_what_another_process_wrote_meanwhile_is_noticed(path: Path) -> None:
-    """Between reading and writing; the report would forget it."""
+def test_lines_of_another_process_in_the_meantime_are_noticed(path: Path) -> None:
+    """Between reading and writing; the report would not contain them."""
     written(path, trial("one"))
     read = journal.read(path)
     written(path, trial("two"))
@@ -288,8 +288,8 @@ def test_what_another_process_wrote_meanwhile_is_noticed(path: Path) -> None:
 
 
 @pytest.mark.parametrize("changed", ["fingerprint", "spec"])
-def test_a_trial_of_what_a_case_was_before_is_forgotten(path: Path, changed: str) -> None:
-    """Another content, or another agent behind the name: another case."""
+def test_trial_of_a_changed_case_is_forgotten(path: Path, changed: str) -> None:
+    """Its content, or the agent behind its name, has changed."""
     written(path, trial("one"), trial("two"))
     past = journal.read(path)
 
@@ -300,14 +300,14 @@ def test_a_trial_of_what_a_case_was_before_is_forgotten(path: Path, changed: str
     assert 2 == len(past.planned)
 
 
-def test_a_writer_that_is_killed_lets_others_write(path: Path) -> None:
+def test_journal_of_a_killed_writer_can_be_written(path: Path) -> None:
     with another_process(path):
         pass
 
     assert written(path, trial("one"))
 
 
-def test_one_process_does_not_write_a_journal_twice(path: Path) -> None:
+def test_one_process_cannot_write_a_journal_twice(path: Path) -> None:
     with opened(path), pytest.raises(JournalError, match="another process is writing this run"):
         JournalWriter.open(path)
 
@@ -315,8 +315,8 @@ def test_one_process_does_not_write_a_journal_twice(path: Path) -> None:
         again.trial(trial("one"))
 
 
-def test_a_line_is_written_whole_by_a_disk_that_takes_it_in_pieces(path: Path) -> None:
-    """``write`` of a file may take less than it was given."""
+def test_line_is_completed_if_the_disk_takes_only_a_part(path: Path) -> None:
+    """``write`` of a file may write less than it is given."""
 
     class Sluggish(io.FileIO):
         def write(self, data: Any) -> int:  # noqa: ANN401 (any buffer)
