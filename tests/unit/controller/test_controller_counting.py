@@ -1,4 +1,4 @@
-"""How far the run is, with what earlier parts of it have done."""
+"""Counts of the run, including its earlier parts."""
 
 from dataclasses import replace
 
@@ -21,8 +21,8 @@ def test_earlier_parts_are_counted_without_a_pace() -> None:
     assert (1, 2, None, None) == (row.done, row.total, row.rate, row.eta)
 
 
-def test_what_is_played_again_is_not_done() -> None:
-    """What errored before is in the plan of this part."""
+def test_case_that_is_played_again_is_not_done() -> None:
+    """It errored before, and is in the plan of this part."""
     past = RunRecord()
     past.begin({"started": "2026-11-16T02:18:47+00:00"}, [planned("one"), planned("two")])
     past.take(trial("one"))
@@ -34,8 +34,8 @@ def test_what_is_played_again_is_not_done() -> None:
     assert (1, 0) == (tally.whole(0.0).done, tally.whole(0.0).errored)
 
 
-def test_a_trial_is_counted_as_its_journal_would_be() -> None:
-    """Who looks from outside sees the same figures."""
+def test_trial_is_counted_as_in_its_journal() -> None:
+    """`crmeval status` shows the same figures."""
     played = replace(trial("one"), bill=Bill(usage=Usage(input=7, output=3, calls=1), cost=0.25))
 
     assert counted_trial(convert(played.to_dict(), RecordedTrial)) == outcome_of(played)

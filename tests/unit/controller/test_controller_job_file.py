@@ -17,7 +17,7 @@ NAMES = ("one", "two", "three")
 
 
 class Clock:
-    """A clock that stands until it is turned."""
+    """A clock that stands still until it is set."""
 
     def __init__(self) -> None:
         self.seconds = 100.0
@@ -29,7 +29,7 @@ class Clock:
 
 @pytest.fixture
 def tally() -> ProgressCounter:
-    """Return a run of three cases of which nothing was played."""
+    """Return a run of three cases before its first trial."""
     tally = ProgressCounter()
     begin(tally, *NAMES)
     return tally
@@ -46,7 +46,7 @@ def task_of(folder: Path) -> Task:
     return task
 
 
-def test_it_says_that_the_run_goes_on(tmp_path: Path, tally: ProgressCounter) -> None:
+def test_job_file_says_that_the_run_is_running(tmp_path: Path, tally: ProgressCounter) -> None:
     write_job(tmp_path, JOB)
 
     JobFile(tmp_path).begin(tally)
@@ -56,8 +56,8 @@ def test_it_says_that_the_run_goes_on(tmp_path: Path, tally: ProgressCounter) ->
     assert job.started
 
 
-def test_it_is_written_once_a_second_at_most(tmp_path: Path, tally: ProgressCounter) -> None:
-    """However fast cases are; the clock on the wall does not matter."""
+def test_job_file_is_written_at_most_once_a_second(tmp_path: Path, tally: ProgressCounter) -> None:
+    """However fast cases are; the system clock does not matter."""
     write_job(tmp_path, JOB)
     clock = Clock()
     file = JobFile(tmp_path, clock)
@@ -74,7 +74,9 @@ def test_it_is_written_once_a_second_at_most(tmp_path: Path, tally: ProgressCoun
 
 
 @pytest.mark.parametrize(("stopped", "state"), [(True, State.STOPPED), (False, State.FINISHED)])
-def test_it_says_how_the_run_ended(tmp_path: Path, tally: ProgressCounter, *, stopped: bool, state: State) -> None:
+def test_job_file_says_how_the_run_ended(
+    tmp_path: Path, tally: ProgressCounter, *, stopped: bool, state: State
+) -> None:
     write_job(tmp_path, JOB)
     file = JobFile(tmp_path, Clock())
     file.begin(tally)
@@ -89,7 +91,7 @@ def test_it_says_how_the_run_ended(tmp_path: Path, tally: ProgressCounter, *, st
     assert task.ended
 
 
-def test_a_run_that_was_cut_short_was_stopped(tmp_path: Path, tally: ProgressCounter) -> None:
+def test_incomplete_run_was_stopped(tmp_path: Path, tally: ProgressCounter) -> None:
     write_job(tmp_path, JOB)
     file = JobFile(tmp_path)
     file.begin(tally)
@@ -101,7 +103,7 @@ def test_a_run_that_was_cut_short_was_stopped(tmp_path: Path, tally: ProgressCou
     assert ["stopped"] == [task["status"] for task in written["tasks"]]
 
 
-def test_what_is_being_repeated_is_not_done(tmp_path: Path, tally: ProgressCounter) -> None:
+def test_case_that_is_being_repeated_is_not_counted_as_done(tmp_path: Path, tally: ProgressCounter) -> None:
     write_job(tmp_path, JOB)
     for name in NAMES:
         tally.take(outcome_of(trial(name, Verdict.ERRORED)))
@@ -125,7 +127,7 @@ def test_plain_run_has_no_job_file(tmp_path: Path, tally: ProgressCounter) -> No
 
 
 def test_unwritable_file_is_reported(tmp_path: Path, tally: ProgressCounter) -> None:
-    """The run goes on without: the journal has everything."""
+    """The run continues without it: the journal has everything."""
     folder = tmp_path / "run"
     folder.mkdir()
     write_job(folder, JOB)
@@ -138,8 +140,8 @@ def test_unwritable_file_is_reported(tmp_path: Path, tally: ProgressCounter) -> 
     assert f"{folder / 'job.json'}: No such file or directory" == file.trouble
 
 
-def test_a_job_that_can_not_be_read_is_left_alone(tmp_path: Path, tally: ProgressCounter) -> None:
-    """It may be of a newer version."""
+def test_unreadable_job_is_not_changed(tmp_path: Path, tally: ProgressCounter) -> None:
+    """It may be from a newer version."""
     (tmp_path / "job.json").write_text('{"schema": "crmeval.job/9"}', encoding="utf-8")
     file = JobFile(tmp_path)
     file.begin(tally)

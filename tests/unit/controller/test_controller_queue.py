@@ -1,4 +1,4 @@
-"""The queue gives each case to one player, in order, and gives out again what a dead worker was playing."""
+"""The queue assigns each case to one player, in order, and assigns again what a dead worker was playing."""
 
 from collections.abc import Sequence
 
@@ -46,9 +46,9 @@ def play(queue: JobQueue, player: str = "gw0") -> object:
 
 
 class TestOrder:
-    """In which order cases are given out."""
+    """The order of cases."""
 
-    def test_cases_are_given_out_in_their_order(self) -> None:
+    def test_cases_are_assigned_in_order(self) -> None:
         """After the last one there is None."""
         queue = opened(cases(3), at_once=2)
 
@@ -60,7 +60,7 @@ class TestOrder:
 
         assert ["0", "4", "3", "2", "1"] == [queue.next("gw0") for _ in range(5)]
 
-    def test_no_case_is_given_out_before_the_queue_is_open(self) -> None:
+    def test_no_case_is_assigned_before_the_queue_is_open(self) -> None:
         """Workers may be ready before the plan is known."""
         queue = JobQueue()
 
@@ -68,7 +68,7 @@ class TestOrder:
         queue.open(cases(1), at_once=1)
         assert "test[c0]" == queue.next("gw0")
 
-    def test_begun_cases_are_limited_until_items_are_reported(self) -> None:
+    def test_started_cases_are_limited_until_items_are_reported(self) -> None:
         """Outcomes without an item are kept in memory."""
         queue = opened(cases(9))
         begun = [queue.next("gw0") for _ in range(8)]
@@ -77,7 +77,7 @@ class TestOrder:
         queue.reported(str(begun[0]))
         assert "test[c8]" == queue.next("gw0")
 
-    def test_short_sighted_run_begins_only_as_many_as_can_be_in_flight(self) -> None:
+    def test_short_sighted_run_starts_only_as_many_as_can_be_in_flight(self) -> None:
         """With -x it may end at any item."""
         queue = JobQueue()
         queue.open(cases(3), at_once=2, few_ahead=True)
@@ -87,15 +87,15 @@ class TestOrder:
         queue.reported(str(begun[0]))
         assert "test[c2]" == queue.next("gw0")
 
-    def test_far_sighted_run_begins_many_more(self) -> None:
+    def test_far_sighted_run_starts_many_more(self) -> None:
         """Other items keep the workers busy for minutes."""
         queue = JobQueue()
         queue.open(cases(64), at_once=1, many_ahead=True)
 
         assert [*cases(64)] == sorted((str(queue.next("gw0")) for _ in range(64)), key=[*cases(64)].index)
 
-    def test_held_cases_are_passed_over_until_they_are_free(self) -> None:
-        """Their order is kept; an item that waits for one of them goes on waiting."""
+    def test_held_cases_are_skipped_until_they_are_released(self) -> None:
+        """Their order is kept, and an item that waits for one of them continues to wait."""
         queue = opened(cases(4), at_once=4)
         held = {"test[c0]", "test[c2]"}
 
@@ -105,7 +105,7 @@ class TestOrder:
         assert ["test[c2]", "test[c0]", None] == [queue.next("gw0") for _ in range(3)]
 
     def test_case_that_an_item_waits_for_is_next(self) -> None:
-        """Even if no more cases may be begun ahead."""
+        """Even if no more cases may be started ahead."""
         queue = opened(cases(10))
         begun = [queue.next("gw0") for _ in range(8)]
         assert LATER is queue.take("test[c9]", "gw1", patient=True)
@@ -116,9 +116,9 @@ class TestOrder:
 
 
 class TestItems:
-    """What an item gets."""
+    """The outcome that an item gets."""
 
-    def test_item_gets_the_outcome_that_a_slot_has_finished(self) -> None:
+    def test_item_gets_the_outcome_of_a_slot(self) -> None:
         """Whichever worker the slot belongs to."""
         queue = opened(cases(1))
         play(queue)
@@ -134,8 +134,8 @@ class TestItems:
         finish(queue, "test[c0]")
         assert ("played", outcome("test[c0]")) == queue.take("test[c0]", "gw1", patient=False)
 
-    def test_impatient_item_plays_a_case_that_no_slot_has_begun(self) -> None:
-        """No slot gets it then."""
+    def test_impatient_item_plays_a_case_that_no_slot_has_started(self) -> None:
+        """Then no slot gets it."""
         queue = opened(cases(2))
 
         assert ALONE == queue.take("test[c0]", "gw0", patient=False)
@@ -151,8 +151,8 @@ class TestItems:
         assert [] == queue.playing
 
     @pytest.mark.parametrize("state", ["waiting", "playing"])
-    def test_item_that_broke_off_has_an_outcome_of_its_own(self, state: str) -> None:
-        """A fixture has failed, or its time was over; the slot's outcome does not count."""
+    def test_interrupted_item_has_its_own_outcome(self, state: str) -> None:
+        """A fixture failed, or its time was over; the slot's outcome does not count."""
         queue = opened(cases(1))
         if state == "playing":
             queue.next("gw0")
@@ -163,7 +163,7 @@ class TestItems:
             assert not finish(queue, "test[c0]")
         assert None is queue.next("gw1")
 
-    def test_outcome_is_given_once_and_a_repeated_item_plays_itself(self) -> None:
+    def test_outcome_is_used_once_and_a_repeated_item_plays_itself(self) -> None:
         """A plugin may run the test again."""
         queue = opened(cases(1))
         play(queue)
@@ -190,8 +190,8 @@ class TestItems:
         assert not queue.drop("test[c0]")
         assert ALONE == queue.take("test[c0]", "gw0", patient=True)
 
-    def test_slot_whose_item_is_over_is_not_waited_for(self) -> None:
-        """The time of the test was over, and the slot may never come back."""
+    def test_no_item_waits_for_a_slot_whose_item_is_over(self) -> None:
+        """The time of the test was over, and the slot may never return."""
         queue = opened(cases(1))
         queue.next("gw0")
         queue.retire("gw0", over=False)
@@ -202,7 +202,7 @@ class TestItems:
         assert queue.is_settled("gw0")
         assert [] == queue.playing
 
-    def test_slot_that_comes_back_after_its_item_is_waited_for_again(self) -> None:
+    def test_slot_that_returns_after_its_item_counts_again(self) -> None:
         """It may play another case."""
         queue = opened(cases(2))
         queue.next("gw0")
@@ -214,7 +214,7 @@ class TestItems:
         queue.quit("gw0")
         assert queue.is_settled("gw0")
 
-    def test_item_that_broke_off_is_not_in_flight(self) -> None:
+    def test_interrupted_item_is_not_in_flight(self) -> None:
         """Its case will never be finished."""
         queue = opened(cases(1))
         queue.take("test[c0]", "gw0", patient=False)
@@ -222,14 +222,14 @@ class TestItems:
 
         assert [] == queue.playing
 
-    def test_case_of_a_skipped_item_is_not_given_out(self) -> None:
-        """No item would take the outcome."""
+    def test_case_of_a_skipped_item_is_not_assigned(self) -> None:
+        """No item would use the outcome."""
         queue = opened(cases(1))
         queue.reported("test[c0]")
 
         assert None is queue.next("gw0")
 
-    def test_test_that_does_not_use_outcomes_has_nothing_more_played_ahead(self) -> None:
+    def test_nothing_more_is_played_ahead_of_a_test_that_does_not_use_outcomes(self) -> None:
         """Other tests are not affected."""
         queue = opened({"a[1]": 1.0, "a[2]": 1.0, "b[1]": 1.0})
         queue.stop_prefetch("a[9]")
@@ -239,9 +239,9 @@ class TestItems:
 
 
 class TestEnd:
-    """How a worker, and the run, comes to its end."""
+    """The end of a worker, and of the run."""
 
-    def test_worker_without_items_plays_on_but_does_not_wait(self) -> None:
+    def test_worker_without_items_continues_but_does_not_wait(self) -> None:
         """Nothing might ever make room for another case."""
         queue = opened(cases(9))
         queue.retire("gw0", over=False)
@@ -249,8 +249,8 @@ class TestEnd:
         assert [*cases(8), None] == [queue.next("gw0") for _ in range(9)]
 
     @pytest.mark.parametrize("is_stopped", [True, False])
-    def test_nothing_is_begun_when_the_run_is_over(self, *, is_stopped: bool) -> None:
-        """Neither by slots nor by items: it was stopped, or a worker has left it early with all its items."""
+    def test_nothing_starts_when_the_run_is_over(self, *, is_stopped: bool) -> None:
+        """Neither in slots nor in items: it was stopped, or a worker left early with all its items."""
         queue = opened(cases(3))
         queue.next("gw0")
 
@@ -262,7 +262,7 @@ class TestEnd:
         assert None is queue.next("gw0")
         assert OVER == queue.take("test[c1]", "gw0", patient=True)
 
-    def test_outcome_is_given_to_its_item_when_the_run_is_over(self) -> None:
+    def test_item_gets_its_outcome_when_the_run_is_over(self) -> None:
         """It was paid for."""
         queue = opened(cases(1))
         play(queue)
@@ -288,7 +288,7 @@ class TestEnd:
         assert [] == queue.playing
 
     def test_first_reason_for_fewer_slots_is_kept(self) -> None:
-        """The others follow from it; the end of the work is not a reason."""
+        """The others follow from it, and the end of the work is not a reason."""
         queue = opened(cases(1))
         for reason in ("", "gw0: too many clients", "gw1: something else"):
             queue.quit("gw0", reason)
@@ -297,7 +297,7 @@ class TestEnd:
 
 
 class TestDeadWorkers:
-    """A case whose worker dies is played once more, and is lost if that worker dies, too."""
+    """A case whose worker dies is played once more, and is lost if that worker dies as well."""
 
     def test_item_plays_the_case_of_a_dead_slot(self) -> None:
         """It has waited for the slot."""
@@ -310,7 +310,7 @@ class TestDeadWorkers:
         assert ALONE == queue.take("test[c0]", "gw1", patient=False)
 
     def test_idle_slots_play_the_cases_of_a_dead_worker_one_at_a_time(self) -> None:
-        """One of them may have killed it; the next one is played when the first is finished."""
+        """Any of them may have killed it, so the next one is played when the first is finished."""
         queue = opened(cases(2), at_once=2)
         queue.next("gw0")
         queue.next("gw0")
@@ -334,7 +334,7 @@ class TestDeadWorkers:
         assert ALONE == queue.take("test[c1]", "gw1", patient=True)
 
     def test_case_is_lost_with_the_second_worker(self) -> None:
-        """No third worker gets it, and its item gets the outcome that the controller gives it."""
+        """No third worker gets it, and its item gets the outcome of the controller."""
         queue = opened(cases(1))
         lost = []
         for player in ("gw0", "gw1"):
@@ -346,8 +346,8 @@ class TestDeadWorkers:
         assert None is queue.next("gw2")
         assert ("played", outcome("test[c0]")) == queue.take("test[c0]", "gw2", patient=True)
 
-    def test_case_that_its_item_was_playing_is_lost_with_the_second_worker(self) -> None:
-        """The first time its item is run again."""
+    def test_case_played_by_its_item_is_lost_with_the_second_worker(self) -> None:
+        """After the first crash its item is run again."""
         queue = opened({})
         again: list[bool] = []
         lost: list[str] = []
@@ -359,7 +359,7 @@ class TestDeadWorkers:
         assert ["other"] == lost
         assert [True, False] == again
 
-    def test_item_that_crashed_before_its_case_was_begun_is_run_again_once(self) -> None:
+    def test_item_that_crashed_before_its_case_started_is_run_again_once(self) -> None:
         """For example in a fixture."""
         queue = opened({})
         queue.gone("gw0")
@@ -394,7 +394,7 @@ class TestDeadWorkers:
             queue.take(str(key), "gw1", patient=True) for key in begun
         ]
 
-    def test_outcome_of_a_dead_worker_does_not_count_when_the_case_is_played_again(self) -> None:
+    def test_late_outcome_of_a_dead_worker_does_not_count_if_the_case_is_played_again(self) -> None:
         """Each case is recorded once."""
         queue = opened(cases(1))
         queue.next("gw0")
@@ -405,7 +405,7 @@ class TestDeadWorkers:
         assert finish(queue, "test[c0]", "gw1")
         assert not finish(queue, "test[c0]", "gw1")
 
-    def test_test_that_does_not_use_outcomes_has_no_case_of_a_dead_worker_played_again(self) -> None:
+    def test_cases_of_a_dead_worker_are_not_repeated_for_a_test_that_does_not_use_outcomes(self) -> None:
         """Its items play themselves."""
         queue = opened(cases(1))
         queue.next("gw0")
@@ -414,7 +414,7 @@ class TestDeadWorkers:
 
         assert None is queue.next("gw1")
 
-    def test_cases_of_other_workers_are_not_touched(self) -> None:
+    def test_cases_of_other_workers_are_not_affected(self) -> None:
         """Only what the dead worker was playing is lost."""
         queue = opened(cases(1))
         queue.next("gw0")
@@ -434,10 +434,10 @@ class TestDeadWorkers:
 
 
 class TestLearners:
-    """The conversations of a learner are played by slots only, one after the other."""
+    """The conversations of a learner are played only by slots, one after the other."""
 
     def test_next_conversation_waits_until_the_one_before_is_finished(self) -> None:
-        """Cases of other agents are played meanwhile."""
+        """Cases of other agents are played in the meantime."""
         queue = opened({**LEARNER, "t[x]": 1.0}, streams=[STREAM], at_once=4)
 
         assert ["t[s0]", "t[x]", LATER] == [queue.next("gw0") for _ in range(3)]
@@ -445,7 +445,7 @@ class TestLearners:
         assert "t[s1]" == queue.next("gw1")
 
     def test_held_out_conversations_are_played_together_at_the_end(self) -> None:
-        """Nothing is learnt from them."""
+        """Nothing is learned from them."""
         queue = opened(LEARNER, streams=[STREAM], at_once=4)
 
         assert [*ORDERED] == [play(queue) for _ in ORDERED]
@@ -460,7 +460,7 @@ class TestLearners:
 
     @pytest.mark.parametrize("patient", [True, False])
     def test_item_waits_for_its_turn_and_gets_the_outcome(self, *, patient: bool) -> None:
-        """In whatever order xdist distributes the items, also with a time limit."""
+        """In whatever order xdist distributes the items, even with a time limit."""
         queue = opened(LEARNER, streams=[STREAM])
 
         assert LATER is queue.take("t[s2]", "gw0", patient=patient)
@@ -468,14 +468,14 @@ class TestLearners:
         assert ("played", outcome("t[s2]")) == queue.take("t[s2]", "gw0", patient=patient)
 
     def test_stream_does_not_take_the_room_of_other_cases(self) -> None:
-        """However many of its items are not over."""
+        """However many of its items are not reported."""
         many = {f"t[s{number}]": 1.0 for number in range(60)}
         queue = opened({**many, "t[x]": 1.0}, streams=[Stream(ordered=tuple(many))])
 
         assert [*many, "t[x]"] == [play(queue) for _ in (*many, "t[x]")]
 
     def test_slots_wait_for_the_stream_but_not_in_a_worker_without_items(self) -> None:
-        """That worker may go home."""
+        """That worker may end."""
         queue = opened(LEARNER, streams=[STREAM])
         queue.next("gw0")
 
@@ -484,7 +484,7 @@ class TestLearners:
         assert None is queue.next("gw1")
 
     def test_conversation_of_a_dead_worker_is_played_again_in_its_turn(self) -> None:
-        """After the second death it is lost, and the stream goes on when that is recorded."""
+        """After the second crash it is lost, and the stream continues when that is recorded."""
         queue = opened(LEARNER, streams=[STREAM])
         begun = [queue.next("gw0")]
         assert [] == queue.gone("gw0")
@@ -510,7 +510,7 @@ class TestLearners:
         assert [False, True] == lost
 
     def test_item_is_refused_if_no_slot_can_play_its_conversation(self) -> None:
-        """An item never plays a learner's conversation itself; the reason is why there are no slots."""
+        """An item never plays a learner's conversation itself; the error says why there are no slots."""
         queue = JobQueue()
         queue.open(LEARNER, at_once=1, streams=[STREAM])
         queue.join("gw0", 1)
@@ -535,7 +535,7 @@ class TestLearners:
         assert None is queue.next("gw0")
         assert REFUSED == queue.take("t[s1]", "gw0", patient=True)
 
-    def test_closed_queue_keeps_no_item_waiting(self) -> None:
+    def test_closed_queue_lets_no_item_wait(self) -> None:
         """The run is over."""
         queue = opened(LEARNER, streams=[STREAM])
         queue.close()

@@ -1,4 +1,4 @@
-"""Random schedules, crashes and interruptions: no case is lost, none is recorded twice, learners play in order."""
+"""Random schedules, crashes and interruptions: no case is lost or recorded twice, and learners play in order."""
 
 from collections import Counter
 from itertools import count
@@ -13,7 +13,7 @@ WORKERS, SLOTS = 2, 2
 
 
 class Simulation:
-    """Workers with slots and items, driven one random step at a time; what it does follows xdist's rules."""
+    """Workers with slots and items, driven by random steps according to xdist's rules."""
 
     def __init__(self, free: int, learner: int, held_out: int) -> None:
         self.queue = JobQueue()
@@ -24,12 +24,12 @@ class Simulation:
         self.recorded: list[str] = []
         self.begun: Counter[str] = Counter()
         self.slots: dict[str, list[str | None]] = {}
-        """Worker -> what its slots play; None is idle."""
+        """Worker -> the cases of its slots; None is idle."""
         self.items: dict[str, str] = {}
         """Worker -> the item that it runs."""
         self.playing_alone: set[str] = set()
         self.to_run = [*self.keys, *self.alone_only]
-        """Items that no worker has begun."""
+        """Items that no worker has started."""
         self._names = count()
         self.queue.open(
             dict.fromkeys(self.keys, 1.0),
@@ -46,7 +46,7 @@ class Simulation:
         self.slots[name] = [None] * SLOTS
 
     def ask(self, worker: str, slot: int, *, paused: bool = False) -> None:
-        """Give a slot its next case; if the model is ``paused``, at most one case is begun that is not a learner's."""
+        """Give a slot its next case; if the model is ``paused``, at most one case of other agents starts."""
         if self.slots[worker][slot] is None:
             key = self.queue.next(worker, is_held=lambda _: paused and bool(self.queue.playing))
             if isinstance(key, str):
@@ -54,7 +54,7 @@ class Simulation:
                 self.begin(key)
 
     def begin(self, key: str) -> None:
-        """Note that a case is begun, and check the order of the learner's."""
+        """Note that a case has started, and check the order of a learner's cases."""
         self.begun[key] += 1
         others = [key for slots in self.slots.values() for key in slots if key in self.stream]
         assert len(others) <= 1
@@ -64,7 +64,7 @@ class Simulation:
             assert set(self.stream) <= set(self.recorded)
 
     def finish(self, worker: str, slot: int) -> None:
-        """Finish what a slot plays."""
+        """Finish the case of a slot."""
         if key := self.slots[worker][slot]:
             self.slots[worker][slot] = None
             self.record(key, worker)
@@ -75,7 +75,7 @@ class Simulation:
             self.recorded.append(key)
 
     def run_item(self, worker: str, *, patient: bool) -> None:
-        """Begin the next item of a worker, or let the present one go on."""
+        """Start the next item of a worker, or continue the current one."""
         if worker not in self.items:
             if not self.to_run:
                 return
@@ -104,14 +104,14 @@ class Simulation:
         self.queue.reported(self.items.pop(worker))
 
     def kill(self, worker: str, *, last_words: bool) -> None:
-        """Kill a worker; perhaps what its first slot has finished arrives before the news."""
+        """Kill a worker; perhaps an outcome of its first slot arrives before the news."""
         if last_words:
             self.finish(worker, 0)
         slots = self.slots.pop(worker)
         for key in self.queue.gone(worker):
             self.record(key, worker)  # as errored
         if last_words and slots[1]:
-            self.record(slots[1], worker)  # and another one after the news
+            self.record(slots[1], worker)  # and perhaps another one after the news
         if key := self.items.pop(worker, ""):
             self.playing_alone.discard(key)
             if self.queue.crashed(key):
@@ -119,7 +119,7 @@ class Simulation:
         self.start_worker()
 
     def step(self, what: str, number: int, *, flag: bool) -> None:
-        """Do one of these."""
+        """Do one of these steps."""
         workers = list(self.slots)
         worker = workers[number % len(workers)]
         if what == "ask":
@@ -156,7 +156,7 @@ STEPS = st.lists(
 def test_every_case_is_recorded_exactly_once(
     free: int, learner: int, held_out: int, steps: list[tuple[str, int, bool]]
 ) -> None:
-    """Whatever workers die, and in whatever order slots, items and messages come."""
+    """Whichever workers die, and in whatever order slots, items and messages come."""
     run = Simulation(free, learner, held_out)
     for what, number, flag in steps:
         run.step(what, number, flag=flag)
@@ -170,7 +170,7 @@ def test_every_case_is_recorded_exactly_once(
 
 @settings(max_examples=100, deadline=None)
 @given(free=st.integers(0, 12), learner=st.integers(0, 5), steps=STEPS, again=STEPS)
-def test_interrupted_run_is_resumed_with_the_rest(
+def test_interrupted_run_is_completed_by_a_second_part(
     free: int, learner: int, steps: list[tuple[str, int, bool]], again: list[tuple[str, int, bool]]
 ) -> None:
     """The second part plays what the first has not recorded; together they record each case once, learners in order."""

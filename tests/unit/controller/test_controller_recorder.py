@@ -1,4 +1,4 @@
-"""Trials in; journal, transcripts and counts out."""
+"""From trials to journal, transcripts and counts."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -35,7 +35,7 @@ class Nothing:
 
 
 def recorder(folder: Path, control: SharedControl | None = None) -> Recorder:
-    """Return the recorder of a run in this folder, which may have been begun before."""
+    """Return the recorder of a run in this folder, which may be resumed."""
     nothing: Any = Nothing()
     options: Any = SimpleNamespace(
         run="r", folder=folder / "r", resumable=True, play_invalid=False, budget=None, learning_from="", judge=""
@@ -51,7 +51,7 @@ def control() -> SharedControl:
 
 @pytest.fixture
 def here(tmp_path: Path, control: SharedControl) -> Iterator[Recorder]:
-    """Have a recorder that is closed at the end."""
+    """Yield a recorder that is closed at the end."""
     with closing(recorder(tmp_path, control)) as made:
         yield made
 
@@ -67,12 +67,12 @@ def passed(case: Any) -> Trial:  # noqa: ANN401 (a planned case)
 
 
 def recorded(folder: Path) -> dict[str, Verdict]:
-    """Return what the journal has."""
+    """Return the content of the journal."""
     return {trial.planned.case: trial.verdict for trial in read(folder / "r" / "trials.jsonl").trials.values()}
 
 
 def test_trial_is_in_the_journal_and_its_files_in_the_folder_of_transcripts(here: Recorder, tmp_path: Path) -> None:
-    """And a later part of the run need not play it again."""
+    """A later part of the run does not play it again."""
     here.open(PART, [ONE, TWO])
 
     here.record(finished(passed(ONE), words=b"Hello."))
@@ -83,9 +83,7 @@ def test_trial_is_in_the_journal_and_its_files_in_the_folder_of_transcripts(here
     assert {(ONE.key, ONE.fingerprint, ONE.spec)} == recorder(tmp_path).done
 
 
-def test_files_that_transcripts_share_are_written_though_the_trial_that_brought_them_is_not(
-    here: Recorder, tmp_path: Path
-) -> None:
+def test_shared_files_of_transcripts_are_written_even_if_their_trial_is_not(here: Recorder, tmp_path: Path) -> None:
     """A worker sends each prompt once, and the next trial refers to it as well."""
     here.open(PART, [ONE, TWO])
     here.keep({"prompts/p.json": b"You are"})
@@ -95,10 +93,8 @@ def test_files_that_transcripts_share_are_written_though_the_trial_that_brought_
     assert b"You are" == (tmp_path / "r" / "transcripts" / "prompts" / "p.json").read_bytes()
 
 
-def test_cases_that_workers_begin_after_the_end_of_the_run_are_not_recorded_as_errored(
-    here: Recorder, tmp_path: Path
-) -> None:
-    """At SIGTERM a worker may begin its next test while the controller is ending: that case was not run."""
+def test_cases_that_start_after_the_end_of_the_run_are_not_recorded_as_errored(here: Recorder, tmp_path: Path) -> None:
+    """After SIGTERM a worker may start its next test while the controller is ending: that case was not run."""
     here.open(PART, [ONE, TWO])
     here.conclude()
 
@@ -156,7 +152,7 @@ def test_case_whose_worker_died_is_errored_at_the_end_unless_it_was_played(here:
 
 
 def test_trials_after_the_conclusion_do_not_change_it(here: Recorder) -> None:
-    """The report is made from it while more of them arrive."""
+    """The report is made from it while more trials arrive."""
     here.open(PART, [ONE, TWO])
     here.record(finished(passed(ONE)))
     found = here.conclude()
@@ -167,10 +163,10 @@ def test_trials_after_the_conclusion_do_not_change_it(here: Recorder) -> None:
 
 
 @pytest.mark.parametrize("at", ["sync", "conclude", "close"])
-def test_error_of_the_disk_is_a_failure_with_a_message(
+def test_disk_error_is_a_failure_with_a_message(
     here: Recorder, control: SharedControl, monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
-    """Whenever the journal is synced; and nothing more is played."""
+    """Whenever the journal is synced; nothing more is played."""
 
     def fail(_: JournalWriter) -> None:
         raise OSError(5, "Input/output error")
@@ -184,9 +180,7 @@ def test_error_of_the_disk_is_a_failure_with_a_message(
     assert here.failure == control.stopped[EVERYBODY]
 
 
-def test_money_that_is_in_no_trial_is_recorded_at_the_end(
-    here: Recorder, tmp_path: Path, control: SharedControl
-) -> None:
+def test_cost_outside_trials_is_recorded_at_the_end(here: Recorder, tmp_path: Path, control: SharedControl) -> None:
     """It was spent on a trial that was interrupted, or whose worker died."""
     here.open(PART, [ONE])
     control.spend(0.25)

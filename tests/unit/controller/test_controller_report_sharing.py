@@ -19,7 +19,7 @@ def shared(sharing: ReportSharing, report: pytest.TestReport) -> Any:  # noqa: A
 
 
 def reports_of(test: str) -> Iterator[pytest.TestReport]:
-    """Yield the reports of a test as they come from a worker: no two have an object in common."""
+    """Yield the reports of a test as they come from a worker: no two share an object."""
     for when in ("setup", "call", "teardown"):
         data = json.loads(
             json.dumps(
@@ -40,7 +40,7 @@ def reports_of(test: str) -> Iterator[pytest.TestReport]:
 
 
 def test_reports_share_equal_values_to_save_memory() -> None:
-    """Pytest keeps three reports of each test to the end: 50,000 tests took half a gigabyte."""
+    """Pytest keeps three reports of each test: without sharing, 50,000 tests need half a gigabyte."""
     sharing = ReportSharing()
     expected = [vars(report) for test in ("one", "two") for report in reports_of(test)]
     reports = [shared(sharing, report) for test in ("one", "two") for report in reports_of(test)]
@@ -57,8 +57,8 @@ def test_reports_share_equal_values_to_save_memory() -> None:
     assert not sharing._running  # noqa: SLF001 (nothing is kept of a test that is over)
 
 
-def test_report_has_the_copy_of_its_node_id_that_the_run_already_has() -> None:
-    """So that a run of 50,000 tests has each id once."""
+def test_report_shares_the_node_id_of_the_run() -> None:
+    """A run of 50,000 tests has each id once."""
     known = "test_crm.py::test[one]"
     data = json.loads(json.dumps({"nodeid": known}))
 

@@ -1,4 +1,4 @@
-"""Whether a run of shards may go on."""
+"""Which runs of shards can be resumed."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ MERGED = part(merged={"runs": ["a", "b"], "allowed": []})
 
 
 def dealt(digest: str, test: str = TEST) -> dict[str, Any]:
-    """Return what a shard is a part of."""
+    """Return the facts about the division of a run."""
     return {"tests": {test: {"cases": 9, "deal": digest, "content": "c"}}, "narrowed": ""}
 
 
@@ -28,7 +28,7 @@ def dealt(digest: str, test: str = TEST) -> dict[str, Any]:
         pytest.param([part(), MERGED, part()], "", {}, id="merged of no shards, and resumed"),
     ],
 )
-def test_a_run_may_go_on(parts: list[dict[str, Any]], now: str, what: dict[str, Any]) -> None:
+def test_compatible_run_can_be_resumed(parts: list[dict[str, Any]], now: str, what: dict[str, Any]) -> None:
     assert "" == other_shard(parts, Shard.parse(now) if now else None, what)
 
 
@@ -71,7 +71,7 @@ def test_a_run_may_go_on(parts: list[dict[str, Any]], now: str, what: dict[str, 
         ),
     ],
 )
-def test_a_run_may_not_go_on(parts: list[dict[str, Any]], now: str, why: str) -> None:
+def test_incompatible_run_cannot_be_resumed(parts: list[dict[str, Any]], now: str, why: str) -> None:
     shard, _, others = now.partition(" of ")
 
     assert why == other_shard(parts, Shard.parse(shard) if shard else None, dealt("x" if others else "d"))

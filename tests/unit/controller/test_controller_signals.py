@@ -1,4 +1,4 @@
-"""Signals that are taken for Ctrl-C."""
+"""Signals that are handled like Ctrl-C."""
 
 import os
 import pty
@@ -25,7 +25,7 @@ def default_signals() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("number", BOTH)
-def test_a_signal_interrupts_each_time_it_comes(number: signal.Signals) -> None:
+def test_each_signal_interrupts(number: signal.Signals) -> None:
     signals = Signals()
     signals.take()
 
@@ -44,7 +44,7 @@ def test_a_signal_interrupts_each_time_it_comes(number: signal.Signals) -> None:
         ([signal.SIGTERM, signal.SIGHUP], "SIGHUP", False),
     ],
 )
-def test_a_postponed_signal_interrupts_after_the_block_and_a_second_one_at_once(
+def test_postponed_signal_interrupts_after_the_block_and_a_second_one_at_once(
     numbers: list[signal.Signals], raised: str, *, finished: bool
 ) -> None:
     """The block is finished unless there is a second signal."""
@@ -64,8 +64,8 @@ def test_a_postponed_signal_interrupts_after_the_block_and_a_second_one_at_once(
     assert [*["finished"] * finished, *filter(None, [raised])] == steps
 
 
-def test_a_postponed_signal_is_not_lost_when_the_block_fails() -> None:
-    """A failing test does not turn Ctrl-C into nothing."""
+def test_postponed_signal_is_not_lost_if_the_block_fails() -> None:
+    """A failing test must not swallow Ctrl-C."""
     signals = Signals()
     signals.take()
 
@@ -77,7 +77,7 @@ def test_a_postponed_signal_is_not_lost_when_the_block_fails() -> None:
     signals.give_back()
 
 
-def test_a_block_that_takes_too_long_after_a_postponed_signal_is_interrupted() -> None:
+def test_block_that_takes_too_long_after_a_postponed_signal_is_interrupted() -> None:
     """The signal is reported when it comes, and the block need not look at a clock."""
     signals, steps = Signals(), []
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -96,7 +96,7 @@ def test_a_block_that_takes_too_long_after_a_postponed_signal_is_interrupted() -
     assert ["notified", "interrupted"] == steps
 
 
-def test_signals_that_others_handle_or_ignore_are_left_alone() -> None:
+def test_signals_that_others_handle_or_ignore_are_not_changed() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signals = Signals()
     signals.take()
@@ -106,8 +106,7 @@ def test_signals_that_others_handle_or_ignore_are_left_alone() -> None:
     assert signal.SIG_IGN is signal.getsignal(signal.SIGHUP)
 
 
-def test_handler_that_was_replaced_meanwhile_is_not_restored() -> None:
-    """It is his now."""
+def test_handler_that_was_replaced_in_the_meantime_is_not_restored() -> None:
     signals = Signals()
     signals.take()
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -116,8 +115,8 @@ def test_handler_that_was_replaced_meanwhile_is_not_restored() -> None:
     assert signal.SIG_IGN is signal.getsignal(signal.SIGTERM)
 
 
-def test_another_thread_takes_nothing() -> None:
-    """Python would not let it: pytest may be run in one."""
+def test_signals_are_not_handled_in_another_thread() -> None:
+    """Python does not allow it, and pytest may run in one."""
     signals = Signals()
     thread = Thread(target=signals.take)
     thread.start()
@@ -126,8 +125,8 @@ def test_another_thread_takes_nothing() -> None:
     assert signal.SIG_DFL is signal.getsignal(signal.SIGTERM)
 
 
-def test_what_is_said_to_a_terminal_that_hangs_up_is_no_error() -> None:
-    """Neither under its own number nor under another; other files are left alone."""
+def test_output_to_a_closed_terminal_is_not_an_error() -> None:
+    """Neither on its own file descriptor nor on another; other files are not affected."""
     ours, terminal = pty.openpty()
     another = os.dup(terminal)
     device = os.fstat(terminal).st_rdev

@@ -10,7 +10,7 @@ GIVEN_UP = "PostgreSQL was unreachable for 60 s (crmeval_server_wait)"
 
 
 class Server:
-    """A server that answers after some probes, each of which takes twenty seconds."""
+    """A server that answers after a number of probes, each of which takes twenty seconds."""
 
     def __init__(self, after: int, *, ended: bool = False) -> None:
         self.probes = 0
@@ -20,7 +20,7 @@ class Server:
         self._after = after
 
     def answers(self) -> bool:
-        """Count the probe, and record what is shown meanwhile."""
+        """Count the probe, and record what is shown in the meantime."""
         self.probes += 1
         self.shown.append(str(self.outage))
         return self.probes > self._after
@@ -31,13 +31,13 @@ class Server:
 
 
 def outage_of(server: Server, control: SharedControl | None = None) -> Outage:
-    """Return what waits for a server."""
+    """Return the object that waits for the server."""
     server.outage = Outage(server, control or SharedControl(), 60, server.clock)
     return server.outage
 
 
 def test_player_continues_when_the_server_is_back() -> None:
-    """Meanwhile it is shown how long it has been away; afterwards nothing."""
+    """The outage is shown while it lasts."""
     server = Server(after=3)
     outage = outage_of(server)
 
@@ -48,7 +48,7 @@ def test_player_continues_when_the_server_is_back() -> None:
 
 
 def test_server_that_stays_unreachable_stops_the_run_once() -> None:
-    """Players that come later don't wait again."""
+    """Later players don't wait again."""
     server, control = Server(after=100), SharedControl()
     outage = outage_of(server, control)
 
@@ -59,7 +59,7 @@ def test_server_that_stays_unreachable_stops_the_run_once() -> None:
     assert {EVERYBODY: GIVEN_UP} == control.stopped
 
 
-def test_all_players_get_the_reason_when_the_server_is_given_up() -> None:
+def test_all_players_get_the_reason_if_the_server_does_not_come_back() -> None:
     """One of them probes."""
     outage, heard = outage_of(Server(after=100)), list[str]()
     players = [Thread(target=lambda: heard.append(outage.wait())) for _ in range(4)]

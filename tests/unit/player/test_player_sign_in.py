@@ -1,4 +1,4 @@
-"""A provider that can't be asked is refused before anything is played, with what mends it."""
+"""A provider that can't be called is refused before anything is played, with the remedy."""
 
 import pytest
 
@@ -54,7 +54,9 @@ def key_of(spec: str) -> str:
         ("ollama:m?key=MY_KEY", {}, "MY_KEY"),
     ],
 )
-def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, spec: str, given: dict[str, str], why: str) -> None:
+def test_missing_credentials_are_named(
+    monkeypatch: pytest.MonkeyPatch, spec: str, given: dict[str, str], why: str
+) -> None:
     """The variable to set, the package to install or the command to sign in with."""
     monkeypatch.setattr(sign_in, "_is_installed", lambda _: False)
     for name, value in given.items():
@@ -80,7 +82,7 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, spec: str, gi
         ("foundry:claude-opus-5", {"ANTHROPIC_FOUNDRY_RESOURCE": "r", "ANTHROPIC_FOUNDRY_API_KEY": "k"}, "k"),
     ],
 )
-def test_what_is_complete_is_accepted(
+def test_complete_credentials_are_accepted(
     monkeypatch: pytest.MonkeyPatch, spec: str, given: dict[str, str], key: str
 ) -> None:
     """Servers on this machine need no key."""

@@ -20,7 +20,7 @@ def finished(key: str) -> Finished:
 
 
 def seats(play: Play, *, missing: int = 0) -> Callable[[int], AbstractContextManager[PlayCase]]:
-    """Return what lends seats, except for the first few numbers."""
+    """Return a function that lends seats, except for the first few numbers."""
 
     @contextmanager
     def lend(number: int) -> Iterator[PlayCase]:
@@ -54,8 +54,8 @@ def test_as_many_cases_as_slots_are_played_at_the_same_time() -> None:
         assert 8 == len(run.run.recorded)
 
 
-def test_slot_without_a_seat_is_reported_and_the_others_go_on() -> None:
-    """A server has only so many connections."""
+def test_slot_without_a_seat_is_reported_and_the_others_continue() -> None:
+    """A server has a limited number of connections."""
     with controller() as run:
         played(run, 5, 3, missing=2)
 
@@ -63,8 +63,8 @@ def test_slot_without_a_seat_is_reported_and_the_others_go_on() -> None:
         assert "main: sorry, too many clients already" == run.queue.shortage
 
 
-def test_case_that_a_slot_can_not_play_is_left_to_its_item() -> None:
-    """A fault of ours, for example; no item waits for ever."""
+def test_case_that_a_slot_cannot_play_is_left_to_its_item() -> None:
+    """After an internal error, for example; no item waits forever."""
 
     def broken(_: str) -> Finished:
         raise RuntimeError("a fault of ours")

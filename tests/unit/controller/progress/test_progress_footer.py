@@ -1,4 +1,4 @@
-"""Lines at the bottom of a terminal: below what pytest writes, and never in it."""
+"""Lines at the bottom of a terminal: below the output of pytest, and never in it."""
 
 import fcntl
 import io
@@ -18,7 +18,7 @@ COLUMNS, LINES = 20, 6
 
 
 class Glass:
-    """A terminal that this process writes to, and what is on its screen."""
+    """A terminal that this process writes to, and the content of its screen."""
 
     def __init__(self, columns: int = COLUMNS, encoding: str = "utf-8") -> None:
         self._controlling, own = pty.openpty()
@@ -30,7 +30,7 @@ class Glass:
 
     @property
     def lines(self) -> list[str]:
-        """What is on the screen, with what was scrolled away."""
+        """The screen, with the lines that were scrolled away."""
         self.look()
         above = ["".join(line[n].data for n in range(self.emulated.columns)) for line in self.emulated.history.top]
         shown = [line.rstrip() for line in [*above, *self.emulated.display]]
@@ -39,7 +39,7 @@ class Glass:
         return shown
 
     def look(self) -> None:
-        """Take what was written."""
+        """Read the output."""
         try:
             while read := os.read(self._controlling, 65_536):
                 self._stream.feed(read)
@@ -47,14 +47,14 @@ class Glass:
             return
 
     def close(self) -> None:
-        """Switch it off."""
+        """Turn it off."""
         self.file.close()
         os.close(self._controlling)
 
 
 @pytest.fixture
 def glass() -> Iterator[Glass]:
-    """Give a small terminal."""
+    """Create a small terminal."""
     made = Glass()
     yield made
     made.close()
@@ -62,13 +62,13 @@ def glass() -> Iterator[Glass]:
 
 @pytest.fixture
 def footer(glass: Glass) -> Iterator[Footer]:
-    """Give the bottom of it."""
+    """Create the lines at its bottom."""
     made = Footer(glass.file)
     yield made
     made.close()
 
 
-def test_lines_are_below_what_is_written(glass: Glass, footer: Footer) -> None:
+def test_lines_are_below_the_output(glass: Glass, footer: Footer) -> None:
     footer.write("test_crm.py ..")
     footer.show(["1 of 3", "2 of 3"])
     footer.write(".")
@@ -76,7 +76,7 @@ def test_lines_are_below_what_is_written(glass: Glass, footer: Footer) -> None:
     assert ["test_crm.py ...", "1 of 3", "2 of 3"] == glass.lines
 
 
-def test_lines_move_down_with_what_is_written(glass: Glass, footer: Footer) -> None:
+def test_lines_move_down_with_the_output(glass: Glass, footer: Footer) -> None:
     footer.write("one")
     footer.show(["below"])
     footer.write("\ntwo\nthree")
@@ -84,8 +84,8 @@ def test_lines_move_down_with_what_is_written(glass: Glass, footer: Footer) -> N
     assert ["one", "two", "three", "below"] == glass.lines
 
 
-def test_at_the_bottom_everything_moves_up(glass: Glass, footer: Footer) -> None:
-    """What pytest wrote is scrolled away, and never overwritten."""
+def test_output_is_scrolled_at_the_bottom(glass: Glass, footer: Footer) -> None:
+    """Lines of pytest are scrolled away, and never overwritten."""
     footer.show(["below", "and below"])
     for number in range(20):
         footer.write(f"test {number}")
@@ -94,7 +94,7 @@ def test_at_the_bottom_everything_moves_up(glass: Glass, footer: Footer) -> None
     assert [*(f"test {number}" for number in range(20)), "", "below", "and below"] == glass.lines
 
 
-def test_other_lines_take_the_place_of_the_first(glass: Glass, footer: Footer) -> None:
+def test_new_lines_replace_the_old_ones(glass: Glass, footer: Footer) -> None:
     footer.write("dots")
     footer.show(["one", "two", "three"])
     footer.show(["only"])
@@ -102,7 +102,7 @@ def test_other_lines_take_the_place_of_the_first(glass: Glass, footer: Footer) -
     assert ["dots", "only"] == glass.lines
 
 
-def test_the_end_leaves_what_pytest_wrote(glass: Glass, footer: Footer) -> None:
+def test_end_leaves_the_output_of_pytest(glass: Glass, footer: Footer) -> None:
     footer.write("test_crm.py ..")
     footer.show(["one", "two"])
     footer.clear()
@@ -112,8 +112,8 @@ def test_the_end_leaves_what_pytest_wrote(glass: Glass, footer: Footer) -> None:
 
 
 @pytest.mark.parametrize("pieces", [["x" * COLUMNS, "yz"], ["x" * (COLUMNS - 1), "xyz"], ["x" * COLUMNS, "\nyz"]])
-def test_a_line_that_is_full_or_longer_stays_whole(glass: Glass, footer: Footer, pieces: list[str]) -> None:
-    """Also if the lines below are drawn when it is just full."""
+def test_full_or_long_line_stays_complete(glass: Glass, footer: Footer, pieces: list[str]) -> None:
+    """Even if the lines below are drawn when it is exactly full."""
     footer.show(["below"])
     for piece in pieces:
         footer.write(piece)
@@ -122,7 +122,7 @@ def test_a_line_that_is_full_or_longer_stays_whole(glass: Glass, footer: Footer,
     assert ["x" * COLUMNS, "yz", "below"] == glass.lines
 
 
-def test_a_line_that_is_written_over_stays_in_its_place(glass: Glass, footer: Footer) -> None:
+def test_line_that_is_overwritten_stays_in_its_place(glass: Glass, footer: Footer) -> None:
     footer.show(["below"])
     footer.write("\rready: 1/2 workers")
     footer.write("\rready: 2/2 workers")
@@ -130,7 +130,7 @@ def test_a_line_that_is_written_over_stays_in_its_place(glass: Glass, footer: Fo
     assert ["ready: 2/2 workers", "below"] == glass.lines
 
 
-def test_colours_take_no_columns(glass: Glass, footer: Footer) -> None:
+def test_colours_need_no_columns(glass: Glass, footer: Footer) -> None:
     footer.show([f"\x1b[2m{'b' * (COLUMNS - 1)}\x1b[22m"])
     footer.write("\x1b[32m.\x1b[0m" * 10)
     footer.write("\x1b[36m [ 50%]\n\x1b[0m.")
@@ -138,16 +138,16 @@ def test_colours_take_no_columns(glass: Glass, footer: Footer) -> None:
     assert [".......... [ 50%]", ".", "b" * (COLUMNS - 1)] == glass.lines
 
 
-def test_a_line_that_is_too_wide_is_not_shown(glass: Glass, footer: Footer) -> None:
-    """The terminal was made narrower meanwhile."""
+def test_line_that_is_too_wide_is_not_shown(glass: Glass, footer: Footer) -> None:
+    """The terminal has been made narrower."""
     footer.write("dots")
     footer.show(["b" * COLUMNS, "fits"])
 
     assert ["dots", "fits"] == glass.lines
 
 
-def test_what_a_terminal_has_no_letters_for_is_shown_all_the_same() -> None:
-    """Somehow; what pytest writes is refused as ever, for pytest knows what to do."""
+def test_characters_that_the_terminal_cannot_encode_are_replaced() -> None:
+    """Only in our lines: pytest handles its own output."""
     glass = Glass(encoding="ascii")
     footer = Footer(glass.file)
     footer.write("dots")
@@ -160,7 +160,7 @@ def test_what_a_terminal_has_no_letters_for_is_shown_all_the_same() -> None:
     glass.close()
 
 
-def test_a_terminal_that_does_not_know_its_size_has_the_usual() -> None:
+def test_terminal_of_unknown_size_has_the_default_size() -> None:
     glass = Glass(columns=0)
     footer = Footer(glass.file)
 
@@ -169,8 +169,8 @@ def test_a_terminal_that_does_not_know_its_size_has_the_usual() -> None:
     glass.close()
 
 
-def test_who_is_writing_is_not_waited_for(glass: Glass, footer: Footer) -> None:
-    """Nor does anybody wait: the lines are drawn the next time."""
+def test_drawing_does_not_wait_for_a_writer(glass: Glass, footer: Footer) -> None:
+    """The writer does not wait either: the lines are drawn the next time."""
     from threading import Thread
 
     with footer._guard:  # noqa: SLF001 (as another writing thread)
@@ -182,8 +182,8 @@ def test_who_is_writing_is_not_waited_for(glass: Glass, footer: Footer) -> None:
     assert [] == glass.lines
 
 
-def test_what_is_captured_is_not_drawn_on(glass: Glass, footer: Footer) -> None:
-    """Standard output may be taken away while a test runs: the terminal is still there."""
+def test_lines_are_drawn_on_the_terminal_while_output_is_captured(glass: Glass, footer: Footer) -> None:
+    """Standard output may be redirected during a test."""
     elsewhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(elsewhere, glass.file.fileno())
     footer.show(["below"])
@@ -192,6 +192,6 @@ def test_what_is_captured_is_not_drawn_on(glass: Glass, footer: Footer) -> None:
     os.close(elsewhere)
 
 
-def test_it_is_the_terminal_in_all_other_respects(glass: Glass, footer: Footer) -> None:
+def test_other_attributes_are_those_of_the_terminal(glass: Glass, footer: Footer) -> None:
     assert (True, "utf-8") == (footer.isatty(), footer.encoding)
     assert isinstance(glass.file, io.TextIOWrapper)

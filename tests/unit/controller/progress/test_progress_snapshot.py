@@ -1,4 +1,4 @@
-"""How it goes with models, by the control of the run."""
+"""Progress of models, as known to the control of the run."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,18 +20,18 @@ ONE, TWO, THREE = (planned(name) for name in ("one", "two", "three"))
 
 
 class Books:
-    """A recorder that notes what it is asked."""
+    """A recorder that notes its calls."""
 
     asked: Any = None
 
     def progress(self, now: float, playing: set[str]) -> None:
-        """Note what is played."""
+        """Note the cases in flight."""
         self.asked = now, playing
 
 
 @contextmanager
 def snapshot_of(control: SharedControl, recorder: Any = None) -> Iterator[ProgressSnapshot]:  # noqa: ANN401 (a fake)
-    """Have a run of three cases; the first one is played by a slot."""
+    """Create a run of three cases; the first one is played by a slot."""
     plan, no_outage = RunPlan(), ""
     plan.take([(case.key, case) for case in (ONE, TWO, THREE)], PrefetchPlan(weights={}, alone={}), {})
     with controller(control) as run:
@@ -40,7 +40,7 @@ def snapshot_of(control: SharedControl, recorder: Any = None) -> Iterator[Progre
         yield ProgressSnapshot(plan, recorder, run.loop, run.handler, Files(), no_outage)
 
 
-def test_calls_that_were_made_again_and_refused_are_counted() -> None:
+def test_retried_and_rate_limited_calls_are_counted() -> None:
     control = SharedControl()
     first = control.acquire("openai:gpt-4.1", 100)
     assert first is not None
@@ -53,8 +53,8 @@ def test_calls_that_were_made_again_and_refused_are_counted() -> None:
         assert ["1 call retried", "1 rate-limited", "spent $0.25"] == snapshot.traffic()
 
 
-def test_calls_that_wait_are_shown_as_long_as_they_do() -> None:
-    """Here for a cap that lets one go in ten seconds."""
+def test_waiting_calls_are_shown_while_they_wait() -> None:
+    """Here for a rate limit of one call in ten seconds."""
     control = SharedControl([Cap.parse("openai:* 6rpm")])
     assert control.acquire("openai:gpt-4.1", 100) is not None
 
@@ -71,13 +71,12 @@ def test_calls_that_wait_are_shown_as_long_as_they_do() -> None:
 
 
 def test_run_without_models_has_no_traffic() -> None:
-    """Nothing to say."""
     with snapshot_of(SharedControl()) as snapshot:
         assert [] == snapshot.traffic()
 
 
-def test_what_is_played_is_what_was_begun_ahead_or_as_an_item() -> None:
-    """Each case once; items of others, and items that are over, count for nothing."""
+def test_in_flight_are_cases_started_ahead_or_as_an_item() -> None:
+    """Each case once; items without a case, and items that are over, don't count."""
     recorder = Books()
     with snapshot_of(SharedControl(), recorder) as snapshot:
         for nodeid in (ONE.key, TWO.key, THREE.key, "test_other"):
@@ -89,7 +88,7 @@ def test_what_is_played_is_what_was_begun_ahead_or_as_an_item() -> None:
     assert (7.0, {ONE.key, THREE.key}) == recorder.asked
 
 
-def test_a_model_that_has_stopped_answering_is_shown_as_paused() -> None:
+def test_model_that_has_stopped_answering_is_shown_as_paused() -> None:
     """The address of the model is not shown."""
     control = SharedControl(failures=1)
     control.fail("openai:m http://127.0.0.1:8000/v1")

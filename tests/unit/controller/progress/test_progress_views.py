@@ -1,4 +1,4 @@
-"""What is shown of a run while pytest runs it."""
+"""The progress display during a pytest run."""
 
 import io
 import os
@@ -44,7 +44,7 @@ class Books:
         return self.rows, self.rows[0] if self.rows else Progress()
 
     def outage(self) -> str:
-        """Return how long the server has been away."""
+        """Return how long the server has been unreachable."""
         return self.away
 
     def traffic(self) -> Sequence[str]:
@@ -53,7 +53,7 @@ class Books:
 
 
 class Pytest:
-    """As much of pytest as a view sees: a config, a reporter and a writer in one."""
+    """The parts of pytest that a view uses: config, reporter and writer in one object."""
 
     def __init__(self, file: io.TextIOWrapper | io.StringIO) -> None:
         self._file = file
@@ -62,16 +62,16 @@ class Pytest:
         self.pluginmanager = self
 
     def get_plugin(self, _: str) -> "Pytest":
-        """Be the reporter."""
+        """Return the reporter."""
         return self
 
     def get_terminal_writer(self) -> "Pytest":
-        """Be the writer."""
+        """Return the writer."""
         return self
 
     @property
     def width_of_current_line(self) -> int:
-        """Return how much is written."""
+        """Return how much was written."""
         return len(self._current_line)
 
     def ensure_newline(self) -> None:
@@ -91,7 +91,7 @@ class Pytest:
 
 
 class Clock:
-    """Shows what it was set to."""
+    """A view with a given snapshot."""
 
     now = 0.0
 
@@ -106,7 +106,7 @@ def log(pytest_: Pytest, books: Books, clock: Clock) -> Log:
     return Log(config, cast("ProgressSnapshot", books), clock)
 
 
-def test_a_log_has_a_line_a_minute() -> None:
+def test_log_has_a_line_per_minute() -> None:
     message, clock = Pytest(io.StringIO()), Clock()
     view = log(message, Books(ROW), clock)
     counts = []
@@ -118,7 +118,7 @@ def test_a_log_has_a_line_a_minute() -> None:
     assert [0, 0, 1, 1, 2] == counts
 
 
-def test_a_line_of_a_log_begins_a_line() -> None:
+def test_line_of_a_log_starts_on_a_new_line() -> None:
     message, clock = Pytest(io.StringIO()), Clock()
     view = log(message, Books(ROW), clock)
     message.write("....")
@@ -131,8 +131,8 @@ def test_a_line_of_a_log_begins_a_line() -> None:
 
 
 @pytest.mark.parametrize("many", [1, 3, 9])
-def test_a_log_has_a_line_for_each_or_one_for_all(snapshot: SnapshotAssertion, many: int) -> None:
-    """Nine of them would be too many."""
+def test_log_has_a_line_for_each_subject_or_one_for_all(snapshot: SnapshotAssertion, many: int) -> None:
+    """Nine lines would be too many."""
     message, clock = Pytest(io.StringIO()), Clock()
     rows = [replace(ROW, subject=f"model {number}") for number in range(many)]
     view = log(message, Books(*rows, traffic=["2 calls waiting for a rate limit", "spent $0.25"]), clock)
@@ -156,8 +156,8 @@ def test_log_shows_the_progress_of_solution_files() -> None:
     assert (5, "crmeval: ... and 1 more file") == (len(files), files[-1])
 
 
-def test_a_log_of_nothing_is_empty() -> None:
-    """The run has not begun."""
+def test_log_is_empty_before_the_first_case() -> None:
+    """The run has not started."""
     message, clock = Pytest(io.StringIO()), Clock()
     view = log(message, Books(), clock)
     message.write("....")
@@ -167,8 +167,8 @@ def test_a_log_of_nothing_is_empty() -> None:
     assert "...." == message._file.getvalue()  # type: ignore[union-attr] # noqa: SLF001
 
 
-def test_a_log_is_written_to_while_nothing_comes_to_its_end(tmp_path: Path) -> None:
-    """Even if pytest's output is taken away meanwhile, as it is while a test runs; then not again for a minute."""
+def test_log_is_written_while_no_case_ends(tmp_path: Path) -> None:
+    """Even while standard output is redirected, as during a test; then not again for a minute."""
     path, clock = tmp_path / "log", Clock()
     with path.open("w") as file, Path(os.devnull).open("w") as elsewhere:
         message = Pytest(file)
@@ -199,7 +199,7 @@ def test_log_shows_once_and_immediately_that_the_server_is_unreachable(tmp_path:
 
 
 class Bare(BottomLines):
-    """Lines for the bottom of a terminal that is not there."""
+    """Lines for the bottom of a terminal that does not exist."""
 
     def __init__(self, books: Books) -> None:
         self._snapshot = cast("ProgressSnapshot", books)
@@ -212,8 +212,8 @@ class Bare(BottomLines):
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
-def test_the_bottom_of_a_terminal(snapshot: SnapshotAssertion, width: int) -> None:
-    """Who, how far, how fast; below that how it goes with models."""
+def test_lines_at_the_bottom_of_a_terminal(snapshot: SnapshotAssertion, width: int) -> None:
+    """A table of the subjects, and a line about models."""
     rows = [replace(ROW, in_flight=5), replace(ROW, subject="claude", in_flight=3, retries=2, errored=1)]
     traffic = ["3 calls waiting for a rate limit", "7 calls retried", "2 rate-limited", "spent $0.52"]
 
@@ -221,8 +221,8 @@ def test_the_bottom_of_a_terminal(snapshot: SnapshotAssertion, width: int) -> No
 
 
 @pytest.mark.parametrize("width", [40, 80])
-def test_there_is_room_for_pytest(snapshot: SnapshotAssertion, width: int) -> None:
-    """Twenty subjects don't take the whole screen."""
+def test_many_subjects_leave_room_for_pytest(snapshot: SnapshotAssertion, width: int) -> None:
+    """Twenty subjects don't fill the whole screen."""
     rows = [replace(ROW, subject=f"model {number}") for number in range(20)]
 
     found = Bare(Books(*rows)).lines(width, 8)
@@ -231,6 +231,5 @@ def test_there_is_room_for_pytest(snapshot: SnapshotAssertion, width: int) -> No
     assert snapshot == found
 
 
-def test_nothing_is_shown_before_the_run_begins() -> None:
-    """There is nothing to tell."""
+def test_nothing_is_shown_before_the_run_starts() -> None:
     assert "" == Bare(Books()).lines(80)
