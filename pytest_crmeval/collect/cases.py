@@ -19,7 +19,7 @@ from pytest_crmeval.collect.shards import shard_filter
 from pytest_crmeval.collect.tags import marks_of
 from pytest_crmeval.collect.test_ids import trial_slug, unique_slugs
 from pytest_crmeval.compat import fixtures_of
-from pytest_crmeval.domain.trial import SANDBOX, PlannedCase
+from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.options.once import once
 from pytest_crmeval.options.reading import is_dry_run, is_selective, options_of
 from pytest_crmeval.options.values import Options
@@ -181,7 +181,6 @@ def finished_places(_: pytest.Config) -> Counter[tuple[object, ...]]:
 
 def planned_case(param: CaseParam, key: str) -> PlannedCase:
     """Return the planned case of the item with the node id ``key``."""
-    path = param.ref.path  # the folder of a solution file, or of a checkpoint without files
     return PlannedCase(
         key=key,
         suite=param.suite,
@@ -190,7 +189,7 @@ def planned_case(param: CaseParam, key: str) -> PlannedCase:
         fingerprint=param.ref.fingerprint,
         spec=param.spec,
         trial=param.trial,
-        folder=str(path if path.is_dir() else path.parent) if param.spec.startswith(SANDBOX) else "",
+        folder=param.ref.folder,
     )
 
 

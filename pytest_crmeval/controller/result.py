@@ -19,6 +19,7 @@ from pytest_crmeval.controller.recorder import Conclusion, Recorder
 from pytest_crmeval.controller.session_end import SessionEnd
 from pytest_crmeval.controller.terminal_summary import TerminalSummary
 from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.domain.usage import money
 from pytest_crmeval.options.reading import is_dry_run, options_of
 from pytest_crmeval.player.agents import subjects_of
@@ -104,7 +105,7 @@ class RunResult:
         try:
             self._report = self.gates.judged(self._report)
         finally:  # even if gates of plugins fail, the report is written
-            self._publish(self._report)
+            self._publish(self._report, record.planned.values())
         self._config.hook.pytest_crmeval_report(config=self._config, report=self._report)
 
     def forgive(self, session: pytest.Session) -> None:
@@ -139,12 +140,12 @@ class RunResult:
         """Note that the run was interrupted by a signal; ``pytest.exit`` also arrives here, but is not an interrupt."""
         self._interrupted = isinstance(excinfo.value, KeyboardInterrupt)
 
-    def _publish(self, report: Report) -> None:
+    def _publish(self, report: Report, planned: Iterable[PlannedCase]) -> None:
         """Write the report, and the step summary of GitHub Actions if there is one."""
         try:
             self._options.reports.mkdir(parents=True, exist_ok=True)  # it may have been removed during the run
             reports.write(report, self._options.reports)
-            write_batch(report, self._options.folder)
+            write_batch(report, planned, self._options.folder)
         except OSError as error:
             self._trouble = f"the report could not be written: {error}"
         self._unsaid = write_summary(report)

@@ -43,7 +43,7 @@ class PlannedCase(Record, frozen=True, kw_only=True):
     trial: int = 1
     """Number of the attempt at the case; repeats are not further cases."""
     folder: str = ""
-    """The folder of a solution file; empty for other cases."""
+    """The folder of the checkpoint; empty for cases that are not solution files."""
 
     def __post_init__(self) -> None:
         """Share the texts that many cases have in common."""

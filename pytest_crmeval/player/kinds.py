@@ -33,6 +33,11 @@ class Ref(Protocol):
         ...
 
     @property
+    def folder(self) -> str:
+        """The folder of the checkpoint; empty for cases that are not solution files."""
+        ...
+
+    @property
     def line(self) -> int:
         """Line number of the case in the file."""
         ...

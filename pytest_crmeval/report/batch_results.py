@@ -17,7 +17,7 @@ NAME = "batch_eval_results.json"
 _DONE = frozenset({Verdict.PASSED, Verdict.FAILED})
 
 
-def write_batch(report: Report, folder: Path, home: Path | None = None) -> None:
+def write_batch(report: Report, planned: Iterable[PlannedCase], folder: Path, home: Path | None = None) -> None:
     """Write the results of the checkpoints of a run so far into its folder; nothing if it has none.
 
     ``home`` is the final path of that folder, if it will be moved.
@@ -26,12 +26,14 @@ def write_batch(report: Report, folder: Path, home: Path | None = None) -> None:
     if not found:
         return
     results = {each.path.relative_to(folder).as_posix(): each for each in results_in(folder)}
+    folders = {(case.suite, case.subject): case.folder for case in planned}
     trials = [trial for trial in report.trials if is_of_checkpoint(trial.planned)]
     rows = [
         _result(
             summary,
             [each for each in trials if (each.planned.suite, each.planned.subject) == (summary.suite, summary.subject)],
             results,
+            folders.get((summary.suite, summary.subject), ""),
             home or folder,
         )
         for summary, _ in found
@@ -63,11 +65,11 @@ def write_batch_so_far(
     cases = [case for case in planned if is_of_checkpoint(case)]
     if cases:
         found = {key: trial for key, trial in trials.items() if is_of_checkpoint(trial.planned)}
-        write_batch(build(run, found, cases), folder)
+        write_batch(build(run, found, cases), cases, folder)
 
 
 def _result(
-    summary: SubjectSummary, trials: Sequence[Trial], results: Mapping[str, EarlierResults], home: Path
+    summary: SubjectSummary, trials: Sequence[Trial], results: Mapping[str, EarlierResults], solutions: str, home: Path
 ) -> JsonObject:
     """Return the results of one checkpoint: the usual fields, then ours."""
     places = [trial.solutions.results for trial in trials if trial.solutions and trial.solutions.results in results]
@@ -77,7 +79,7 @@ def _result(
         errors.append(f"{summary.not_run} file{'s have' if summary.not_run > 1 else ' has'} not been graded yet")
     assert summary.checkpoint is not None  # noqa: S101 (it is one)
     return {
-        "solution_dir": next((trial.planned.folder for trial in trials), ""),
+        "solution_dir": solutions,
         "output_dir": str(home / Path(places[0]).parent) if places else str(home),
         "success": not errors,
         "error": "; ".join(errors) or None,

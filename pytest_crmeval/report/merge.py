@@ -49,7 +49,7 @@ def merge(sources: Sequence[Source], folder: Path, run: str, *, allowed: Sequenc
         report = reports.build(_facts(sources, past, run), past.trials, past.planned.values())
         reports.save(report, draft / _REPORT)
         _copy_results(sources, report, draft)
-        write_batch(report, draft, folder / run)
+        write_batch(report, past.planned.values(), draft, folder / run)
         _publish(draft, folder, run)
     finally:
         shutil.rmtree(desk, ignore_errors=True)

@@ -46,6 +46,11 @@ class FileRef:
         return self.found.broken
 
     @property
+    def folder(self) -> str:
+        """The folder of its checkpoint."""
+        return str(self.found.folder)
+
+    @property
     def checkpoint(self) -> Checkpoint:
         """The checkpoint that wrote it."""
         return self.found.checkpoint

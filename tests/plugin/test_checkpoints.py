@@ -137,21 +137,23 @@ def test_checkpoint_with_an_unknown_file_is_reported_and_is_not_a_success(judgin
     assert [(9, True), (10, False), (20, False)] == [(each["step"], each["success"]) for each in batch["results"]]
     assert "t.jsonl: No such file" in batch["results"][1]["error"]
     assert "1 file has not been graded yet" == batch["results"][2]["error"]
+    assert str(pytester.path / "runs/checkpoint-20") == batch["results"][2]["solution_dir"]
 
 
 def test_unreadable_file_fails_alone_with_its_reason(judging: Made) -> None:
-    """Garbage, a dangling link, a pipe, an empty folder: none of them passes, and the good file is graded."""
-    pytester = judging({"checkpoint-1/good": [solution("a")], "checkpoint-2/rubbish": ["\0\1", "no JSON"]})
+    """Garbage, dangling links, a pipe, an empty folder: none of them passes, and the good file is graded."""
+    pytester = judging({"checkpoint-1/sub/good": [solution("a")], "checkpoint-2/rubbish": ["\0\1", "no JSON"]})
     runs = Path(pytester.path, "runs")
     (runs / "checkpoint_3").mkdir()
-    (runs / "step_20").mkdir()
-    (runs / "step_20/gone.jsonl").symlink_to("nowhere")
+    for name in ("step_20", "step_21"):
+        (runs / name).mkdir()
+        (runs / name / "gone.jsonl").symlink_to("/nowhere")
     (runs / "global_step4").mkdir()
     os.mkfifo(runs / "global_step4/pipe.jsonl")
 
     result = pytester.runpytest(*NO_XDIST)
 
-    result.assert_outcomes(passed=1, failed=4)
+    result.assert_outcomes(passed=1, failed=5)
     assert pytest.ExitCode.TESTS_FAILED == result.ret
     batch = json.loads(Path(pytester.path, "reports/latest/batch_eval_results.json").read_text(encoding="utf-8"))
     shown = [(each["checkpoint"], each["step"], each["success"]) for each in batch["results"]]
@@ -161,11 +163,12 @@ def test_unreadable_file_fails_alone_with_its_reason(judging: Made) -> None:
         ("checkpoint_3", 3, False),
         ("global_step4", 4, False),
         ("step_20", 20, False),
+        ("step_21", 21, False),
     ] == shown
     assert [str(runs / name) for name, *_ in shown] == [each["solution_dir"] for each in batch["results"]]
     errors = [each["error"] for each in batch["results"][1:]]
     for word, error in zip(
-        ("2 bad line", "no .jsonl file in this folder", "a pipe", "No such file"), errors, strict=True
+        ("2 bad line", "no .jsonl file in this folder", "a pipe", "No such file", "No such file"), errors, strict=True
     ):
         assert word in error
 

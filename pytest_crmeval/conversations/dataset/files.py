@@ -35,6 +35,7 @@ class CaseRef(msgspec.Struct, frozen=True, kw_only=True):
     tags: Sequence[str] = ()
     split: str = ""
     simulated: bool = False
+    folder: ClassVar[str] = ""
     judged: ClassVar[bool] = False
     confidential: ClassVar[bool] = False
 

@@ -25,8 +25,9 @@ class QuestionRef:
     id: str
     fingerprint: str
     judged: bool = False
-    simulated: ClassVar[bool] = False
     """Whether answers need a judge."""
+    folder: ClassVar[str] = ""
+    simulated: ClassVar[bool] = False
     confidential: bool = False
     tags: Sequence[str] = ()
     split: str = ""

@@ -28,6 +28,8 @@ class SolutionRef:
     """A solution file that was found, but not read yet."""
 
     path: Path
+    folder: Path
+    """The folder of its checkpoint."""
     id: str
     """Path of the file below the checkpoint's folder, without the suffix."""
     fingerprint: str
@@ -60,8 +62,9 @@ class SolutionRef:
         return case
 
 
-def ref_of(path: Path, id_: str, checkpoint: Checkpoint) -> SolutionRef:
+def ref_of(path: Path, folder: Path, checkpoint: Checkpoint) -> SolutionRef:
     """Return where a file is, with its present fingerprint; or why it can't be read."""
+    id_ = EMPTY if path == folder else path.relative_to(folder).with_suffix("").as_posix()
     turns, fingerprint = 1, ""
     try:
         mode = path.stat().st_mode
@@ -75,7 +78,15 @@ def ref_of(path: Path, id_: str, checkpoint: Checkpoint) -> SolutionRef:
     except OSError as error:
         broken = f"{error.strerror}; make it readable, or remove it"
     fingerprint = fingerprint or sha256(broken.encode()).hexdigest()[:16]
-    return SolutionRef(path=path, id=id_, fingerprint=fingerprint, checkpoint=checkpoint, turns=turns, broken=broken)
+    return SolutionRef(
+        path=path,
+        folder=folder,
+        id=id_,
+        fingerprint=fingerprint,
+        checkpoint=checkpoint,
+        turns=turns,
+        broken=broken,
+    )
 
 
 def find(sources: Sequence[Path | str], pattern: str = "") -> list[SolutionRef]:
@@ -89,7 +100,9 @@ def find(sources: Sequence[Path | str], pattern: str = "") -> list[SolutionRef]:
     found: dict[str, tuple[Path, Path]] = {}
     for source in sources:
         for path, root in files(source):
-            found.setdefault(os.path.realpath(path), (_absolute(path), _absolute(root)))
+            readable = os.path.isfile(path) or os.path.isdir(path)  # noqa: PTH112, PTH113 (no error if it can't be seen)
+            # Links to the same missing file are not the same solutions: each checkpoint shows its own.
+            found.setdefault(os.path.realpath(path) if readable else str(path), (_absolute(path), _absolute(root)))
     folders = {path: _folder(path, root) for path, root in found.values()}
     checkpoints = _checkpoints(folders.values())
     wanted = {
@@ -101,13 +114,7 @@ def find(sources: Sequence[Path | str], pattern: str = "") -> list[SolutionRef]:
         names = sorted((checkpoint.name for checkpoint in checkpoints.values()), key=natural)
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
         raise DatasetError(f"no checkpoint matches {pattern!r}; there are {', '.join(names[:SHOWN])}{more}")
-    refs = [
-        ref_of(
-            path, EMPTY if path == folder else path.relative_to(folder).with_suffix("").as_posix(), checkpoints[folder]
-        )
-        for path, folder in folders.items()
-        if folder in wanted
-    ]
+    refs = [ref_of(path, folder, checkpoints[folder]) for path, folder in folders.items() if folder in wanted]
     return sorted(refs, key=_order)
 
 
