@@ -26,6 +26,8 @@ _NEW = kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWNET | kernel.C
 FOLDERS = ("box", "tmp")
 _FIRST_UID, _UIDS = 60_001, 5_000
 _PROCESSES = 64
+_PINNED_BYTES = 4 << 20
+"""What the template may pin; programs may pin nothing."""
 _PROCESSES_OF_OTHERS = 1_024
 """Added to what a user has already, if its processes and those of a program are counted together."""
 
@@ -215,7 +217,7 @@ def _settle(processes: int) -> None:
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NPROC, processes),
         (resource.RLIMIT_NOFILE, 256),
-        (resource.RLIMIT_MEMLOCK, 0),
+        (resource.RLIMIT_MEMLOCK, _PINNED_BYTES),
         (resource.RLIMIT_MSGQUEUE, 0),
     ):
         _, hard = resource.getrlimit(limit)

@@ -17,7 +17,8 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pytest_crmeval.sandboxes.local.inside.python_program import make_ready, run
+from pytest_crmeval.sandboxes.local.inside.pinning import pin_written
+from pytest_crmeval.sandboxes.local.inside.python_program import make_ready, rehearse, run
 
 if TYPE_CHECKING:
     from socket import socket
@@ -78,10 +79,13 @@ class _Filter:
 
 def serve(control: "socket", settings: Mapping[str, Any]) -> None:
     """Fork for each request, until the fork server has gone."""
-    _control_process(_prctl_arguments(_PR_SET_DUMPABLE, 0))
     _warm_up(settings["packages"])
     filters = {kind: _Filter(*made) for kind, made in settings["filters"].items()}
     make_ready(settings["box"])
+    with suppress(OSError):
+        pin_written(rehearse)
+    resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))  # pins are all that it was for
+    _control_process(_prctl_arguments(_PR_SET_DUMPABLE, 0))
     os.set_inheritable(REPORT, False)  # noqa: FBT003 (it takes no keyword)
     if TEMPLATE in filters:
         filters[TEMPLATE].install()

@@ -10,7 +10,7 @@ from contextlib import suppress
 from importlib.machinery import SourceFileLoader
 from typing import Any, NoReturn
 
-from pytest_crmeval.sandboxes.local.inside import python_program, template
+from pytest_crmeval.sandboxes.local.inside import pinning, python_program, template
 from pytest_crmeval.sandboxes.local.inside.template import PID_BYTES, REPORT, Request
 
 _MAX_PACKET = 1 << 20
@@ -28,7 +28,7 @@ module.serve(control, settings)
 
 _MODULES: list[Any] = [
     (module.__name__, SourceFileLoader(module.__name__, str(module.__file__)).get_code(module.__name__))
-    for module in (python_program, template)
+    for module in (pinning, python_program, template)
 ]
 """Read while they can be: the package is not visible inside the sandbox."""
 
