@@ -7,13 +7,11 @@ import shlex
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from threading import Lock
-from typing import IO
+from threading import Lock, Thread
 from uuid import uuid4
 
 from pytest_crmeval.agents.calling import SECONDS, AgentError, Offered
@@ -24,7 +22,7 @@ from pytest_crmeval.domain.messages import Message, Reply
 _CHUNK = 1 << 16
 _LONGEST_TAIL = 500
 _PATIENCE = 2.0
-"""Seconds that a program has at the end of the run, for example to write its logs."""
+"""Seconds that a program has to end when its stdin does, for example to write its logs."""
 
 
 class _EndedWellError(AgentError):
@@ -105,14 +103,23 @@ class _Running:
     """A process of the program, in a group of its own: Ctrl-C ends the run, and the run ends the program."""
 
     def __init__(self, words: Sequence[str]) -> None:
-        self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (open as long as the process)
+        pipe = subprocess.PIPE
         try:
             self._process = subprocess.Popen(  # noqa: S603 (the user's command)
-                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, bufsize=0, process_group=0
+                words, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, process_group=0
             )
         except OSError as error:
-            self._stderr.close()
             raise AgentError(f"{shlex.join(words)} can't be started: {error.strerror}") from error
+        self._log = b""
+        """The end of its stderr."""
+        self._reader = Thread(target=self._read_log, name="crmeval-agent-log", daemon=True)
+        self._reader.start()
+
+    def _read_log(self) -> None:
+        assert self._process.stderr is not None  # noqa: S101 (a pipe)
+        with self._process.stderr as stream:
+            while chunk := stream.read(_CHUNK):
+                self._log = (self._log + chunk)[-_LONGEST_TAIL:]
 
     def exchange(self, body: bytes, seconds: float) -> bytes:
         """Write a line and return the line that answers it."""
@@ -161,20 +168,20 @@ class _Running:
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        for file in (self._process.stdin, self._process.stdout, self._stderr):
+        for file in (self._process.stdin, self._process.stdout):
             if file is not None:
                 file.close()
 
     def _ended(self) -> AgentError:
         """Return the error for a program that has ended."""
         status = self._process.wait()
+        self._reader.join(_PATIENCE)  # a process that it has started may still have its stderr
         how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
         return (AgentError if status else _EndedWellError)(f"the program {how}{self._said()}")
 
     def _said(self) -> str:
         """Return the end of its stderr, for an error."""
-        self._stderr.seek(max(0, self._stderr.seek(0, os.SEEK_END) - _LONGEST_TAIL))
-        said = self._stderr.read().decode(errors="replace").strip()
+        said = self._log.decode(errors="replace").strip()
         return f": {said}" if said else ""
 
 

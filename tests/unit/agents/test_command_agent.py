@@ -138,6 +138,13 @@ def test_program_that_ends_without_an_answer_is_an_error(program: Made) -> None:
         reply_of(program("break"), HELLO, ())
 
 
+def test_only_the_end_of_a_long_log_is_kept(program: Made) -> None:
+    agent = program("sys.stderr.write('x' * 9_000_000 + ' out of memory'); sys.exit(3)")
+
+    with pytest.raises(AgentError, match=r"the program ended with status 3: x{486} out of memory$"):
+        reply_of(agent, HELLO, ())
+
+
 def test_program_may_end_by_itself_when_the_run_ends(program: Made, tmp_path: Path) -> None:
     agent = program(f"import atexit; atexit.register(open, {str(tmp_path / 'ended')!r}, 'w'); {SAY}")
     reply_of(agent, HELLO, ())
