@@ -81,6 +81,14 @@ def test_refusal_is_one_only_if_it_is_about_the_key_or_the_model(
     assert KEY in "".join(asked[0].headers.values())
 
 
+def test_key_with_odd_characters_is_refused_unsent() -> None:
+    """An address is not asked with it."""
+    error = refusal_of(ModelSpec.parse("vllm:m?base_url=http://127.0.0.1:1/v1&key=MY_KEY"), "sk-schlüssel")
+
+    assert error is not None
+    assert "MY_KEY contains characters that are not allowed in a key" in str(error)
+
+
 def test_server_that_can_not_be_relied_on_is_not_judged() -> None:
     """It may be up when the first case is played; clouds are asked in other ways, gateways not at all."""
     with describing(404, openai("The model 'm' does not exist")) as (server, asked):

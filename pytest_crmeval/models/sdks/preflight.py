@@ -32,12 +32,14 @@ def refusal_of(spec: ModelSpec, key: str) -> ModelError | None:
     base = spec.base_url or PROVIDERS[spec.provider].address
     if not _is_reliable(spec.provider, base):
         return None
-    target = target_of(spec, key, base)
     try:
+        target = target_of(spec, key, base)
         status, content, headers = _asked(_address(spec, base), _headers(spec, key))
         refusal = parsed_error(status, parsed(content), headers)
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError, RecursionError):
         return None
+    except ModelError as invalid_key:
+        return invalid_key
     error = refused(refusal, target)
     if status in _ABOUT_KEYS and error.cause is Cause.AUTHENTICATION and not _RIGHTS.search(refusal.words):
         return error
