@@ -196,7 +196,7 @@ class Loopback:
 
     def _answer(self, line: Line, seen: Seen) -> bool:
         """Answer one request; False if no other can follow."""
-        if seen.method == "GET" and re.search("/models[/?]", seen.path):
+        if seen.method == "GET" and re.search("/models([/?]|$)", seen.path):
             code, body = self.described(seen)
             return line.send(http(code, body))
         with self._lock:

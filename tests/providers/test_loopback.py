@@ -340,9 +340,9 @@ def test_what_the_real_servers_refuse_is_refused(ask: Ask, dialogue: list[Any], 
 def test_nothing_is_at_other_paths() -> None:
     """A request that went astray is seen all the same."""
     with Loopback([Say("Hi")]) as server:
-        response = httpx2.get(f"{server.url}/v1/models")
+        response = httpx2.get(f"{server.url}/v1/files")
 
-    assert (404, "/v1/models") == (response.status_code, server.seen[0].path)
+    assert (404, "/v1/files") == (response.status_code, server.seen[0].path)
 
 
 def test_closing_ends_waiting_handlers() -> None:

@@ -56,9 +56,14 @@ def describing(code: int, body: object) -> Iterator[tuple[Loopback, list[Seen]]]
         ("azure", 404, {"error": {"code": "404", "message": "Resource not found"}}, None),
         ("openai", 403, openai("Missing scopes: api.model.read"), None),
         ("openai", 401, openai("You have insufficient permissions. Missing scopes: api.model.read"), None),
-        ("vllm", 404, {"detail": "Not Found"}, None),
-        ("vllm", 404, {"error": "no route /v1/models/claude-nine"}, None),
-        ("vllm", 404, b"<html>claude-nine</html>", None),
+        ("ollama", 404, {"detail": "Not Found"}, None),
+        ("ollama", 404, {"error": "no route /v1/models/claude-nine"}, None),
+        ("ollama", 404, b"<html>claude-nine</html>", None),
+        ("vllm", 200, {"data": [{"id": "Qwen/Qwen3-8B"}, {"id": "lora"}]}, Cause.UNKNOWN_MODEL),
+        ("vllm", 200, {"data": [{"id": "claude-nine"}]}, None),
+        ("vllm", 200, {"data": []}, None),
+        ("vllm", 200, {"data": "none"}, None),
+        ("vllm", 401, {"error": "Unauthorized"}, Cause.AUTHENTICATION),
         ("openai", 500, openai("claude-nine is on fire"), None),
         ("openai", 200, b"[" * 1_000_000, None),
     ],
@@ -76,7 +81,7 @@ def test_refusal_is_one_only_if_it_is_about_the_key_or_the_model(
 
     assert cause is (error and error.cause)
     assert KEY not in str(error)
-    paths = {"azure": "/openai/models?api-version=v1"}
+    paths = {"azure": "/openai/models?api-version=v1", "vllm": "/v1/models"}
     assert [("GET", paths.get(provider, "/v1/models/claude-nine"))] == [(seen.method, seen.path) for seen in asked]
     assert KEY in "".join(asked[0].headers.values())
 
@@ -94,8 +99,8 @@ def test_server_that_can_not_be_relied_on_is_not_judged() -> None:
     with describing(404, openai("The model 'm' does not exist")) as (server, asked):
         assert refusal_of(ModelSpec.parse(f"openai:m?base_url={server.openai_url}"), KEY) is None
         assert [] == asked
-        assert refusal_of(ModelSpec.parse(f"vllm:m?base_url={server.openai_url}"), KEY) is not None
-        assert refusal_of(ModelSpec.parse(f"vllm:a\udcffb?base_url={server.openai_url}"), KEY) is None
+        assert refusal_of(ModelSpec.parse(f"ollama:m?base_url={server.openai_url}"), KEY) is not None
+        assert refusal_of(ModelSpec.parse(f"ollama:a\udcffb?base_url={server.openai_url}"), KEY) is None
     assert refusal_of(ModelSpec.parse("vllm:m?base_url=http://127.0.0.1:1/v1"), KEY) is None
     assert ["bedrock", "vertex"] == [
         name

@@ -12,7 +12,7 @@ from pytest_crmeval.models.prices import is_own
 from pytest_crmeval.models.providers import PROVIDERS
 from pytest_crmeval.models.sdks.attempts import target_of
 from pytest_crmeval.models.sdks.encoding import parsed
-from pytest_crmeval.models.sdks.errors import parsed_error, refused
+from pytest_crmeval.models.sdks.errors import failed, parsed_error, refused
 from pytest_crmeval.models.specs import ModelSpec
 from pytest_crmeval.ports.chat_model import Cause, ModelError
 
@@ -20,6 +20,9 @@ SECONDS = 5.0
 _MOST_BYTES = 1 << 16
 _NOT_FOUND = 404
 _ABOUT_KEYS = frozenset({400, 401})
+_LISTS = "vllm"
+"""The server that lists all its models, but does not describe one."""
+_MOST_SHOWN = 5
 _RIGHTS = re.compile("scope|permission", re.IGNORECASE)
 """Words about a key that may call models, but not list them."""
 
@@ -35,11 +38,15 @@ def refusal_of(spec: ModelSpec, key: str) -> ModelError | None:
     try:
         target = target_of(spec, key, base)
         status, content, headers = _asked(_address(spec, base), _headers(spec, key))
-        refusal = parsed_error(status, parsed(content), headers)
+        body = parsed(content)
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError, RecursionError):
         return None
     except ModelError as invalid_key:
         return invalid_key
+    served = _listed(body)
+    if spec.provider == _LISTS and served and spec.model not in served:
+        return failed(Cause.UNKNOWN_MODEL, f"{base} only has {', '.join(served[:_MOST_SHOWN])}", target)
+    refusal = parsed_error(status, body, headers)
     error = refused(refusal, target)
     if status in _ABOUT_KEYS and error.cause is Cause.AUTHENTICATION and not _RIGHTS.search(refusal.words):
         return error
@@ -57,8 +64,16 @@ def _is_reliable(provider: str, base: str) -> bool:
 def _address(spec: ModelSpec, base: str) -> str:
     if spec.provider == "azure":  # has no address for a deployment, but looks at the key
         return f"{base}/openai/models?api-version={os.environ.get('OPENAI_API_VERSION', '')}"
+    if spec.provider == _LISTS:
+        return f"{base}/models"
     path = "/v1/models" if spec.sdk == "anthropic" else "/models"
     return f"{base}{path}/{quote(spec.model, safe='/:', errors='replace')}"
+
+
+def _listed(body: object) -> list[str]:
+    """Return the names in a list of models; empty if it is not one."""
+    models = body.get("data") if isinstance(body, dict) else None
+    return [str(each.get("id")) for each in models if isinstance(each, dict)] if isinstance(models, list) else []
 
 
 def _headers(spec: ModelSpec, key: str) -> Mapping[str, str]:
