@@ -49,7 +49,7 @@ def dict_of(text: str) -> object:
 
 
 def explained(text: str) -> str:
-    """Return how a trial is explained in which an agent says and calls this."""
+    """Return the explanation of a trial in which an agent says and calls this."""
     called = Reply(text=text, calls=[ToolCall(tool="find", arguments={"note": text})])
     messages = (Message(speaker="user", text=text), agent_says(called))
     return "\n".join(explanation(Transcript(exchanges=(Exchange(messages=messages),)), [], Pen()))
@@ -73,7 +73,7 @@ def explained(text: str) -> str:
 def test_no_part_of_a_secret_remains_wherever_the_text_is_cut(
     secret: str, shorten: Callable[[str], str], longest: int
 ) -> None:
-    """The secret is moved over the place of the cut, character by character."""
+    """The secret is moved across the cut, character by character."""
     places = range(max(0, longest - 2 * len(secret)), longest + 2)
     shown = "\n".join(shorten(f"{'x' * before} {secret} {'y' * 400}") for before in places)
 
@@ -81,7 +81,7 @@ def test_no_part_of_a_secret_remains_wherever_the_text_is_cut(
 
 
 @pytest.mark.parametrize("secret", [KNOWN, AWS])
-def test_no_part_of_a_secret_is_left_where_only_the_end_of_a_text_is_shown(secret: str) -> None:
+def test_no_part_of_a_secret_remains_if_only_the_end_of_a_text_is_shown(secret: str) -> None:
     shown = "\n".join(cut_end(f"{'x' * 400} {secret} {'y' * after}", 60) for after in range(62))
 
     assert [] == [piece for piece in pieces(secret) if piece in shown]
@@ -89,19 +89,19 @@ def test_no_part_of_a_secret_is_left_where_only_the_end_of_a_text_is_shown(secre
 
 @pytest.mark.parametrize("secret", [KNOWN, AWS])
 @pytest.mark.parametrize("filler", ["x", "😀"])
-def test_no_part_of_a_secret_is_left_where_the_output_of_a_program_is_cut(secret: str, filler: str) -> None:
+def test_no_part_of_a_secret_remains_in_the_output_of_a_program(secret: str, filler: str) -> None:
     """Output is bytes, of which only the beginning is decoded; a character may have four."""
     places = range(60 - 2 * len(secret), 62)
     printed = [f"{filler * before} {secret} {filler * 20_000}".encode() for before in places]
-    printed += [f"{secret} ".encode() * 2_000]  # nearly nothing is left of the beginning
+    printed += [f"{secret} ".encode() * 2_000]  # almost nothing is left of the beginning
     shown = [cut_bytes(output, 60) for output in printed]
 
     assert [] == [piece for piece in pieces(secret) if piece in "\n".join(shown)]
     assert {61} == set(map(len, shown))
 
 
-def test_the_reason_for_a_wrong_answer_has_no_part_of_a_secret() -> None:
-    """The word that is wrong is shortened."""
+def test_reason_for_a_wrong_answer_has_no_part_of_a_secret() -> None:
+    """The wrong word is shortened."""
     word = "swordfish-of-seven-seas-" * 3
     use(Redactor([word]))
 
@@ -111,8 +111,8 @@ def test_the_reason_for_a_wrong_answer_has_no_part_of_a_secret() -> None:
     assert [] == [piece for piece in pieces(word) if piece in reason]
 
 
-def test_a_key_of_several_lines_is_taken_out_before_lines_are_left_out() -> None:
-    """The lines of a turn are limited, too."""
+def test_key_of_several_lines_is_redacted_before_lines_are_omitted() -> None:
+    """The number of lines of a turn is limited as well."""
     body = "\n".join(f"MIIEvQIBADANBgkqhkiG9w0BAQEFAASC{number:04}" for number in range(200))
     text = explained(f"-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----")
 
@@ -169,7 +169,7 @@ ALLOWED = {
 
 
 def slices_of_text(path: Path) -> Iterator[str]:
-    """Yield the places of a module that look as if they shortened a text: ``f"{text[:9]}"``, ``{text!r:.9}``."""
+    """Yield the expressions of a module that seem to shorten a text: ``f"{text[:9]}"``, ``{text!r:.9}``."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.FormattedValue):
             cuts = [part for part in ast.walk(node.value) if _is_head(part)]
@@ -184,7 +184,7 @@ def slices_of_text(path: Path) -> Iterator[str]:
 
 
 def _is_head(node: ast.AST) -> bool:
-    """Whether a part of an expression is ``something[:n]``, and not a list of such things that are joined."""
+    """Return whether a part of an expression is ``something[:n]``, and not a list of such things that are joined."""
     return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) and node.slice.lower is None
 
 

@@ -1,4 +1,4 @@
-"""A trial as a person wants to read it."""
+"""A trial as text for people."""
 
 import re
 from typing import Any
@@ -27,7 +27,7 @@ TAGS = {colour.value: colour.name.lower() for colour in Colour} | {"0": "/"}
 
 
 def tagged(text: str) -> str:
-    """Return a coloured text as a person can read it in a snapshot."""
+    """Return a coloured text in a form that is readable in a snapshot."""
     return ESCAPE.sub(lambda found: f"<{TAGS.get(found[1], found[1])}>", text)
 
 
@@ -39,12 +39,12 @@ def output(
 
 
 def turn(*messages: Message, cut: bool = False) -> Exchange:
-    """Return a turn that starts with the user's word."""
+    """Return a turn that starts with the user's words."""
     return Exchange(messages=[user_says("Please."), *messages], cut=cut)
 
 
 def result_of(result: ToolResult) -> list[str]:
-    """Return a result as it is shown."""
+    """Return a result as shown."""
     lines = output(turn(agent_says(Reply(calls=[call("look")])), crm_says([result])))
     return lines[3:]
 
@@ -88,17 +88,17 @@ MISSED = (
 )
 
 
-def test_an_explanation_reads_like_a_dialogue(snapshot: SnapshotAssertion) -> None:
-    """Who said what, which calls, what came back, each fault beside its turn, and at the end what is wrong in all."""
+def test_explanation_reads_like_a_dialogue(snapshot: SnapshotAssertion) -> None:
+    """Words, calls and results, each fault at its turn, and at the end the faults of the whole."""
     assert snapshot == "\n".join(output(transcript=WRONG, scores=MISSED))
 
 
-def test_an_explanation_leads_the_eye(snapshot: SnapshotAssertion) -> None:
-    """Faults are red; of a difference what should be there is green, and what should not is red."""
+def test_explanation_is_coloured(snapshot: SnapshotAssertion) -> None:
+    """Faults are red; in a difference, the expected value is green and the actual one red."""
     assert snapshot == tagged("\n".join(output(transcript=WRONG, scores=MISSED, colored=True)))
 
 
-def test_colours_change_no_word() -> None:
+def test_colours_change_no_text() -> None:
     plain, coloured = (output(transcript=WRONG, scores=MISSED, colored=colored) for colored in (False, True))
 
     assert plain == [ESCAPE.sub("", line) for line in coloured]
@@ -106,7 +106,7 @@ def test_colours_change_no_word() -> None:
 
 
 def test_every_colour_ends_on_its_line() -> None:
-    """Pytest puts an ``E`` before each line, and that is not ours to colour."""
+    """Pytest puts an ``E`` before each line, which must not be coloured."""
     for line in output(transcript=WRONG, scores=MISSED, colored=True):
         codes = ESCAPE.findall(line)
 
@@ -127,14 +127,14 @@ def test_every_colour_ends_on_its_line() -> None:
         ("anything else", "<red>anything else</>"),
     ],
 )
-def test_what_should_be_there_is_green_and_what_should_not_is_red(line: str, expected: str) -> None:
+def test_expected_parts_are_green_and_unexpected_ones_red(line: str, expected: str) -> None:
     (shown,) = output(scores=(Score(name="state", value=0.0, reason=line),), colored=True)
 
     assert f"  <red>✗</> state: {expected}" == tagged(shown)
 
 
-def test_what_is_right_needs_no_words() -> None:
-    """A score that passed has nothing to explain, whatever its reason."""
+def test_passed_score_is_not_explained() -> None:
+    """Whatever its reason."""
     assert [] == output(scores=(Score(name="state", value=0.8, threshold=0.8, reason="turn 1: almost\nall"),))
 
 
@@ -142,8 +142,8 @@ def test_score_without_a_reason_shows_value_and_threshold() -> None:
     assert ["  ✗ state: 0.790, below 0.800"] == output(scores=(Score(name="state", value=0.79, threshold=0.8),))
 
 
-def test_every_fault_of_a_turn_is_beside_it() -> None:
-    """In the order of the scores, after what was said."""
+def test_all_faults_of_a_turn_follow_its_dialogue() -> None:
+    """In the order of the scores."""
     scores = (
         Score(name="calls", value=0.0, reason="turn 2: not made: look()"),
         Score(name="reply", value=0.0, reason="turn 1: it said nothing\nturn 2: it said nothing"),
@@ -161,32 +161,30 @@ def test_every_fault_of_a_turn_is_beside_it() -> None:
 
 
 def test_fault_of_a_turn_that_was_not_played_follows_the_dialogue() -> None:
-    """It is not lost."""
     scores = (Score(name="calls", value=0.0, reason="turn 7: not made: look()"),)
 
     assert ["  turn 1", "    user   Please.", "  ✗ turn 7: calls: not made: look()"] == output(turn(), scores=scores)
 
 
-def test_a_conversation_that_was_not_played_has_no_lines() -> None:
-    """Nothing was said, and nothing was wrong."""
+def test_conversation_that_was_not_played_has_no_lines() -> None:
     assert [] == output()
 
 
-def test_a_user_who_says_nothing_is_shown() -> None:
-    """An empty utterance is part of the case; an empty reply is silence."""
+def test_empty_utterance_is_shown() -> None:
+    """It is part of the case; an empty reply is not shown."""
     silence = Exchange(messages=[user_says(""), agent_says(Reply())])
 
     assert ["  turn 1", "    user   "] == output(silence)
 
 
-def test_a_speech_of_several_lines_stays_one() -> None:
-    """Its lines are below each other."""
+def test_text_of_several_lines_keeps_its_lines() -> None:
+    """They are aligned."""
     speech = output(Exchange(messages=[user_says("One\nTwo\n\nFour")]))
 
     assert ["    user   One", "           Two", "           ", "           Four"] == speech[1:]
 
 
-def test_a_turn_that_was_cut_says_so() -> None:
+def test_turn_that_was_cut_off_says_so() -> None:
     scores = (Score(name="reply", value=0.0, reason="turn 1: it said nothing"),)
 
     assert ["    (stopped: the agent used up its steps)", "    ✗ reply: it said nothing"] == output(
@@ -202,14 +200,14 @@ def test_a_turn_that_was_cut_says_so() -> None:
         (ToolCall(tool="look", arguments={}), "look()"),
     ],
 )
-def test_a_call_reads_like_a_call(made: ToolCall, expected: str) -> None:
+def test_call_reads_like_a_call(made: ToolCall, expected: str) -> None:
     """Arguments as they were sent."""
     assert [f"    agent  → {expected}"] == output(turn(agent_says(Reply(calls=[made]))))[2:]
 
 
 @pytest.mark.parametrize("arguments", [None, [1], "name", 7])
-def test_a_call_whose_arguments_are_no_object_is_shown_all_the_same(arguments: Any) -> None:  # noqa: ANN401 (JSON)
-    """The trial has failed, and this is why."""
+def test_call_with_invalid_arguments_is_shown(arguments: Any) -> None:  # noqa: ANN401 (JSON)
+    """They are the reason why the trial failed."""
     made = ToolCall(tool="look", arguments=arguments)
 
     assert [f"    agent  → look({arguments!r})"] == output(turn(agent_says(Reply(calls=[made]))))[2:]
@@ -227,7 +225,7 @@ def test_a_call_whose_arguments_are_no_object_is_shown_all_the_same(arguments: A
     ],
 )
 def test_result_that_is_not_a_list_is_shown_on_one_line(value: Json, expected: str) -> None:
-    """What a row does not say is left out."""
+    """Empty fields of a row are omitted."""
     assert [f"    crm    ← {expected}"] == result_of(ToolResult(value=value))
 
 
@@ -240,12 +238,11 @@ def test_rows_are_counted_and_listed() -> None:
 
 
 @pytest.mark.parametrize(("value", "count"), [([], "0 rows"), ([1], "1 row"), ([1, 2], "2 rows")])
-def test_rows_are_counted_in_english(value: Json, count: str) -> None:
-    """One row, several rows."""
+def test_number_of_rows_has_a_plural(value: Json, count: str) -> None:
     assert f"    crm    ← {count}" == result_of(ToolResult(value=value))[0]
 
 
-def test_a_search_that_finds_half_the_crm_does_not_fill_the_terminal() -> None:
+def test_only_some_of_many_rows_are_shown() -> None:
     """The first rows, and how many more there are."""
     _, *rows, more = result_of(ToolResult(value=[{"id": number} for number in range(ROWS + 3)]))
 
@@ -254,19 +251,18 @@ def test_a_search_that_finds_half_the_crm_does_not_fill_the_terminal() -> None:
 
 
 def test_all_rows_are_shown_if_they_fit() -> None:
-    """There is nothing more."""
     assert 1 + ROWS == len(result_of(ToolResult(value=list(range(ROWS)))))
 
 
 def test_refusal_is_shown_with_its_kind() -> None:
-    """A note about a value has no place beside it."""
+    """A note about a value is not part of it."""
     refusal = ToolResult(error=ToolError(kind="timeout", message="This took too long."))
 
     assert ["    crm    ← timeout: This took too long."] == result_of(refusal)
 
 
 def test_results_are_shown_in_the_order_of_the_calls() -> None:
-    """All calls of a reply, then all that came back."""
+    """All calls of a reply, then all results."""
     both = turn(
         agent_says(Reply(text="Both.", calls=[call("a"), call("b")])),
         crm_says([ToolResult(value=1), ToolResult(value=2)]),
@@ -297,25 +293,25 @@ LONG = "x" * WIDTH
         pytest.param(turn(agent_says(Reply(calls=[call(LONG)]))), f"{LONG}… ({WIDTH + 2} characters)", id="call"),
     ],
 )
-def test_what_is_long_is_shortened(exchange: Exchange, shown: str) -> None:
+def test_long_texts_are_shortened(exchange: Exchange, shown: str) -> None:
     assert output(exchange)[-1].endswith(f" {shown}")
 
 
-def test_what_fits_is_shown_whole() -> None:
+def test_short_texts_are_shown_completely() -> None:
     fits = LONG[2:]
 
     assert [f"    crm    ← '{fits}'"] == result_of(ToolResult(value=fits))
 
 
-def test_words_are_shown_up_to_a_length() -> None:
-    """A reply that fits on a screen is whole; a book is not."""
+def test_reply_is_shown_up_to_a_length() -> None:
+    """A reply that fits on a screen is complete; a book is not."""
     speech, book = "word " * (SPEECH // 5), "word " * SPEECH
 
     assert f"    agent  {speech}" == output(turn(agent_says(says(speech))))[-1]
     assert f"    agent  {speech}… ({len(book)} characters)" == output(turn(agent_says(says(book))))[-1]
 
 
-def test_a_turn_that_has_no_end_is_shown_by_its_beginning_and_its_end() -> None:
+def test_long_turn_is_shown_by_its_beginning_and_its_end() -> None:
     lines = output(turn(agent_says(says("\n".join(map(str, range(2 * LINES)))))))
 
     assert LINES + 2 == len(lines)
@@ -323,8 +319,8 @@ def test_a_turn_that_has_no_end_is_shown_by_its_beginning_and_its_end() -> None:
     assert lines[-1].endswith(str(2 * LINES - 1))
 
 
-def test_words_never_steer_the_terminal() -> None:
-    """An agent may say anything; the colours are ours."""
+def test_text_of_an_agent_does_not_affect_the_terminal() -> None:
+    """An agent may say anything; only our colours are escape sequences."""
     assert r"    agent  \x1b[31mred\x1b[0m\x07" == output(turn(agent_says(says("\x1b[31mred\x1b[0m\x07"))))[-1]
 
 
@@ -337,11 +333,10 @@ def test_words_never_steer_the_terminal() -> None:
         ("", [Colour.RED], ""),
     ],
 )
-def test_a_pen_writes_in_colours(text: str, colours: list[Colour], written: str) -> None:
-    """In several at once, or in none; nothing is not coloured."""
+def test_pen_adds_colours(text: str, colours: list[Colour], written: str) -> None:
+    """One, several or none; an empty text gets none."""
     assert written == Pen(colored=True)(text, *colours)
 
 
-def test_a_pen_without_colours_writes_plainly() -> None:
-    """It is the default."""
+def test_pen_without_colours_adds_nothing() -> None:
     assert "a" == Pen()("a", Colour.RED)

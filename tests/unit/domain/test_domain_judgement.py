@@ -1,4 +1,4 @@
-"""What a judge thinks of an answer, or of the statements of a reply."""
+"""A judge's opinions on an answer, or on the statements of a reply."""
 
 import json
 from collections.abc import Sequence
@@ -39,12 +39,12 @@ def about(*grades: Grade, count: int = 2) -> Judgement:
         ([RIGHT, NONE, NONE, WRONG], NONE),
     ],
 )
-def test_the_majority_decides_about_an_answer(attempts: Sequence[Attempt], expected: Attempt) -> None:
-    """More than half say that it is right; a draw is wrong."""
+def test_majority_decides_about_an_answer(attempts: Sequence[Attempt], expected: Attempt) -> None:
+    """More than half must find it correct; a draw is wrong."""
     assert expected is Judgement(grades=tuple(Grade(attempt=each) for each in attempts)).attempt
 
 
-def test_the_reason_is_that_of_an_opinion_that_agrees_with_the_outcome() -> None:
+def test_reason_is_that_of_an_opinion_that_agrees_with_the_result() -> None:
     """The first of them."""
     assert "another year" == Judgement(grades=(GOOD, POOR, POOR)).reason
 
@@ -67,13 +67,13 @@ def test_statement_is_false_if_more_than_half_of_all_opinions_say_so(grades: Seq
 
 
 def test_false_statement_has_the_reason_of_the_first_opinion_against_it() -> None:
-    """Those that find it true have another one."""
+    """Opinions that find it true have other reasons."""
     assert {1: "it is false"} == about(said("true", "true"), *[said("true", "false")] * 2).false_places
 
 
 @pytest.mark.parametrize("grades", [(), (GOOD,), (said("false", "false"),)])
 def test_judgement_with_trouble_decides_nothing(grades: Sequence[Grade]) -> None:
-    """Whatever was said before: the rest might have been of another opinion."""
+    """Whatever the first opinions were: the others might have been different."""
     found = Judgement(grades=tuple(grades), trouble="timeout", statements=about().statements)
 
     assert (False, None, []) == (found.is_graded, found.attempt, found.false_statements)
@@ -91,8 +91,11 @@ def test_judgement_with_trouble_decides_nothing(grades: Sequence[Grade]) -> None
         ((0, 0, 0, 0), None),
     ],
 )
-def test_kappa_takes_chance_away(cells: tuple[int, int, int, int], kappa: float | None) -> None:
-    """The first is the textbook's. A judge that accepts everything has none; without a false one it is unknown."""
+def test_kappa_corrects_for_chance(cells: tuple[int, int, int, int], kappa: float | None) -> None:
+    """The first example is from a textbook.
+
+    A judge that accepts everything has 0; without a false statement it is unknown.
+    """
     found, missed, accepted, refused = cells
     agreement = LabelAgreement(found=found, missed=missed, accepted=accepted, refused=refused)
 
@@ -127,8 +130,7 @@ def test_only_a_judge_with_a_kappa_of_at_least_0_8_may_decide(agreement: LabelAg
         Judgement(grades=(said("true", "false"),), statements=about().statements, agreement=TRUSTED),
     ],
 )
-def test_a_judgement_survives_a_wire(judgement: Judgement) -> None:
-    """Whole."""
+def test_judgement_survives_encoding(judgement: Judgement) -> None:
     assert judgement == Judgement.from_dict(json.loads(json.dumps(judgement.to_dict())))
 
 
@@ -142,7 +144,7 @@ def test_a_judgement_survives_a_wire(judgement: Judgement) -> None:
         {"bill": {"cost": "x"}},
     ],
 )
-def test_junk_is_no_judgement(change: dict[str, Any]) -> None:
-    """It is refused in a way that readers of journals expect."""
+def test_invalid_judgement_is_refused(change: dict[str, Any]) -> None:
+    """With an error that readers of journals expect."""
     with pytest.raises((KeyError, TypeError, ValueError)):
         Judgement.from_dict({**Judgement(grades=(GOOD,)).to_dict(), **change})

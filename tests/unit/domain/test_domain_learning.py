@@ -1,4 +1,4 @@
-"""Lessons, and the playbook that they come to."""
+"""Lessons, and the playbook that they add up to."""
 
 from dataclasses import replace
 from typing import Any
@@ -11,12 +11,12 @@ from tests.unit.agents.atlas.roles import entry, playbook
 
 
 def reward(*scores: float) -> Reward:
-    """Return what samples think."""
+    """Return the opinions of samples."""
     return Reward(samples=tuple(RewardOpinion(score=score, uncertainty=0.1, reason=f"{score}") for score in scores))
 
 
 def lesson(position: int = 1, **changes: Any) -> Lesson:  # noqa: ANN401 (of a lesson)
-    """Return what a conversation taught."""
+    """Return the lesson of a conversation."""
     return Lesson(key="crm/atlas", position=position, **changes)
 
 
@@ -34,8 +34,8 @@ FULL = lesson(
 )
 
 
-def test_a_lesson_is_read_as_it_was_written() -> None:
-    """In primitives that xdist carries: no enum, not even as a name."""
+def test_lesson_is_read_as_written() -> None:
+    """In primitive types that xdist can send: no enum."""
     record = FULL.to_dict()
 
     assert FULL == Lesson.from_dict(record)
@@ -43,7 +43,7 @@ def test_a_lesson_is_read_as_it_was_written() -> None:
     assert lesson() == Lesson.from_dict(lesson().to_dict())
 
 
-def test_a_playbook_is_read_as_it_was_written() -> None:
+def test_playbook_is_read_as_written() -> None:
     book = playbook(entry(), student_notes="Look.").after(lesson(uses={"p1.1": EntryUse(hits=1)}, reward=reward(0.5)))
 
     assert book == Playbook.from_dict(book.to_dict())
@@ -53,20 +53,20 @@ def test_a_playbook_is_read_as_it_was_written() -> None:
     ("utterance", "fires"),
     [("ADD it!", True), ("Please add-on", True), ("address", False), ("", False), ("set up a new one", True)],
 )
-def test_a_cue_is_heard_as_whole_words(utterance: str, *, fires: bool) -> None:
+def test_cue_matches_whole_words(utterance: str, *, fires: bool) -> None:
     assert fires is entry(cue=("add", "set-up a NEW")).fires(utterance)
 
 
-def test_a_reward_is_the_mean_or_the_arbiters_word() -> None:
-    """The reason is his, or that of the nearest sample."""
+def test_reward_is_the_mean_or_that_of_the_arbiter() -> None:
+    """The reason is that of the arbiter, or of the nearest sample."""
     assert 0.5 == pytest.approx(reward(0.2, 0.4, 0.9).score)
     assert "0.4" == reward(0.2, 0.4, 0.9).reason
     assert FULL.reward
     assert (0.5, "half") == (FULL.reward.score, FULL.reward.reason)
 
 
-def test_lessons_add_up_in_their_order() -> None:
-    """Whatever order they are found in; what is dropped is gone, and notes are the latest."""
+def test_lessons_are_applied_in_order() -> None:
+    """Whatever order they are read in; dropped entries are gone, and the latest notes count."""
     second: PlaybookEntry = entry("p2.1", action="Search before anything is created.")
     lessons = [
         lesson(3, dropped={"p1.1": "of no use"}),
@@ -79,8 +79,8 @@ def test_lessons_add_up_in_their_order() -> None:
     assert (1, 1) == tuple(getattr(learnt(lessons[1:]).practices[0], name) for name in ("since", "adoptions"))
 
 
-def test_an_entry_is_held_against_what_it_was_played_without() -> None:
-    """Its gain is the difference of the rewards."""
+def test_gain_of_an_entry_compares_conversations_with_and_without_its_cue() -> None:
+    """It is the difference of the rewards."""
     book = playbook(entry())
     for position, (hits, score) in enumerate([(1, 0.9), (0, 0.5), (1, 0.7)], start=1):
         book = book.after(lesson(position, uses={"p1.1": EntryUse(hits=hits)}, reward=reward(score)))
@@ -92,5 +92,5 @@ def test_an_entry_is_held_against_what_it_was_played_without() -> None:
 
 
 @pytest.mark.parametrize("changes", [{"held_out": True}, {"learning": "frozen"}, {"learning": "off"}], ids=str)
-def test_what_is_only_measured_changes_nothing(changes: dict[str, Any]) -> None:
+def test_held_out_conversations_change_nothing(changes: dict[str, Any]) -> None:
     assert playbook(entry()) == playbook(entry()).after(replace(FULL, **changes))

@@ -10,8 +10,8 @@ from pytest_crmeval.domain.file_outcome import mean_pass, pass_at
 
 
 @given(solved=st.integers(0, 7), wrong=st.integers(0, 7), data=st.data())
-def test_it_is_the_share_of_all_draws_in_which_one_solves(solved: int, wrong: int, data: st.DataObject) -> None:
-    """Counted by hand: every k of the samples, as if they alone had been drawn."""
+def test_pass_at_k_is_the_share_of_all_draws_with_a_solution(solved: int, wrong: int, data: st.DataObject) -> None:
+    """Counted by brute force: all sets of k samples."""
     samples = [True] * solved + [False] * (wrong + 1)
     k = data.draw(st.integers(1, len(samples)))
     draws = [any(draw) for draw in combinations(samples, k)]
@@ -37,12 +37,12 @@ def test_known_values(samples: int, solved: int, k: int, expected: float) -> Non
     assert pytest.approx(expected) == pass_at(samples, solved, k)
 
 
-def test_the_mean_is_over_problems() -> None:
+def test_pass_at_k_is_averaged_over_problems() -> None:
     assert 0.5 == mean_pass(((1, 1, 1), (2, 1, 1), (10, 0, 1)), 1)
 
 
 def test_problems_with_too_few_samples_are_neither_solved_nor_failed() -> None:
-    """Fewer samples than k say nothing about k."""
+    """They say nothing about k."""
     assert 1.0 == mean_pass(((1, 1, 1), (2, 1, 1)), 2)
     assert mean_pass(((1, 1, 1), (2, 1, 1)), 3) is None
     assert mean_pass((), 1) is None

@@ -1,4 +1,4 @@
-"""Names of suites, subjects and cases as names of files."""
+"""Names of suites, subjects and cases as file names."""
 
 from pathlib import PurePath
 
@@ -8,7 +8,7 @@ from pytest_crmeval.domain.paths import place, slug
 
 
 @pytest.mark.parametrize("name", ["crm", "gpt-4.1", "contact-complex-0001", "quote_2", "a", "x.y", "claude+tools"])
-def test_a_name_that_is_safe_stays_as_it_is(name: str) -> None:
+def test_safe_name_does_not_change(name: str) -> None:
     assert name == slug(name)
 
 
@@ -31,20 +31,20 @@ def test_a_name_that_is_safe_stays_as_it_is(name: str) -> None:
         pytest.param("a~b", "a-b~", id="the sign before a digest"),
     ],
 )
-def test_a_name_that_is_not_is_made_so(name: str, expected: str) -> None:
+def test_unsafe_name_is_made_safe(name: str, expected: str) -> None:
     made = slug(name)
 
     assert made.startswith(expected)
     assert len(made.rpartition("~")[2]) == 10
 
 
-def test_a_long_name_is_cut() -> None:
-    """A name of a file has at most 255 bytes, and endings have to fit, too."""
+def test_long_name_is_shortened() -> None:
+    """A file name has at most 255 bytes, including the suffix."""
     assert 100 > len(slug("x" * 5000))
 
 
 def test_different_names_have_different_files() -> None:
-    """Also where upper and lower case are the same, and where the difference is cut off."""
+    """Even if the file system ignores case, or the difference is cut off."""
     names = ["a/b", "a:b", "a-b", "A-b", "a-B", "..", ".", "", "é", "è", "x" * 200, "x" * 201, "con", "CON"]
 
     made = {slug(name).casefold() for name in names}
@@ -52,10 +52,10 @@ def test_different_names_have_different_files() -> None:
     assert len(names) == len(made)
 
 
-def test_a_case_has_its_place() -> None:
+def test_case_has_its_path() -> None:
     assert PurePath("crm/gpt-4.1/quote-0001") == place("crm", "gpt-4.1", "quote-0001")
 
 
 @pytest.mark.parametrize("case", ["quote.judge", "quote.2"])
-def test_the_place_of_a_case_is_not_that_of_its_judge_or_of_its_second_trial(case: str) -> None:
+def test_path_of_a_case_is_not_that_of_its_judge_or_second_trial(case: str) -> None:
     assert place("crm", "oracle", case).name.startswith(f"{case}~")

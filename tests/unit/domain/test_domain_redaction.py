@@ -1,4 +1,4 @@
-"""Keys and passwords are taken out of whatever is written down or shown."""
+"""Keys and passwords are redacted from everything that is stored or shown."""
 
 import json
 from base64 import b64encode, urlsafe_b64encode
@@ -16,7 +16,7 @@ NOBODY = Redactor()
 
 
 def base64_of(text: str) -> str:
-    """Return text as headers carry it."""
+    """Return text in the encoding of headers."""
     return b64encode(text.encode()).decode()
 
 
@@ -37,7 +37,7 @@ def base64_of(text: str) -> str:
         pytest.param(lambda secret: urlsafe_b64encode(secret.encode()).decode(), id="in base64 for addresses"),
     ],
 )
-def test_a_known_secret_is_found_in_every_form(spelled: Callable[[str], str]) -> None:
+def test_known_secret_is_found_in_every_form(spelled: Callable[[str], str]) -> None:
     text = spelled(CANARY)
 
     clean = Redactor([CANARY]).text(f"before {text} after")
@@ -48,13 +48,13 @@ def test_a_known_secret_is_found_in_every_form(spelled: Callable[[str], str]) ->
     assert text.strip("\"'").split()[-1] not in clean
 
 
-def test_the_longest_secret_goes_first() -> None:
+def test_longest_secret_is_redacted_first() -> None:
     assert "[redacted]" == Redactor(["secret1", "secret1-and-more"]).text("secret1-and-more")
 
 
 @pytest.mark.parametrize("secret", ["", "a", "12345"])
-def test_a_short_secret_is_left_alone(secret: str) -> None:
-    """It is found in innocent words."""
+def test_short_secret_is_not_redacted(secret: str) -> None:
+    """It occurs in ordinary words."""
     assert "a 12345" == Redactor([secret]).text("a 12345")
 
 
@@ -92,7 +92,7 @@ def test_a_short_secret_is_left_alone(secret: str) -> None:
         ("postgresql://:p@ss@[::1]:5432/db", "postgresql://:[redacted]@[::1]:5432/db"),
     ],
 )
-def test_what_looks_like_a_key_is_taken_out(text: str, clean: str) -> None:
+def test_text_that_looks_like_a_key_is_redacted(text: str, clean: str) -> None:
     assert clean == NOBODY.text(text)
     assert clean == NOBODY.text(clean)
 
@@ -136,7 +136,7 @@ KEYS = [
     ],
 )
 def test_key_is_recognised_by_its_format(redactor: Redactor, key: str, spelled: str) -> None:
-    """This also applies to cassettes, which are meant to be committed."""
+    """Also in cassettes, which are meant to be committed."""
     assert spelled.format("[redacted]") == redactor.text(spelled.format(key))
 
 
@@ -150,7 +150,7 @@ def test_key_in_json_is_recognised_by_its_format(key: str) -> None:
 
 @pytest.mark.parametrize("before", ["", "E       ", "E       - ", "> ", "    "])
 def test_private_key_without_an_end_is_recognised(before: str) -> None:
-    """A model ran out of tokens, or the text was cut; the words after it are kept."""
+    """A model ran out of tokens, or the text was cut off; the words after it are kept."""
     lines = [line for line in PEM.format("", BODY).splitlines() if "END" not in line]
     text = "\n".join(before + line for line in lines[:-1])
 
@@ -206,12 +206,12 @@ def test_text_with_many_key_prefixes_is_redacted_in_linear_time() -> None:
         "half \ud83d",
     ],
 )
-def test_ordinary_text_is_left_alone(text: str) -> None:
+def test_ordinary_text_is_not_redacted(text: str) -> None:
     assert text is NOBODY.text(text)
 
 
-def test_the_bundled_conversations_are_left_alone() -> None:
-    """All of them, with the rows that their CRM starts with."""
+def test_bundled_conversations_are_not_redacted() -> None:
+    """Including the rows that their CRM starts with."""
     path = Path(__file__).parents[3] / "evals/data/crm.jsonl"
     text = path.read_text(encoding="utf-8")
 
@@ -230,7 +230,7 @@ def test_the_bundled_conversations_are_left_alone() -> None:
         '{"api_key": "premium-plan-2026", "authorization": "PO-2025-000123456789-XYZ"}',
     ],
 )
-def test_who_is_careful_leaves_alone_what_is_no_known_key(text: str) -> None:
+def test_careful_redaction_keeps_what_is_not_a_known_key(text: str) -> None:
     """A conversation may be about anything."""
     assert text is Redactor([CANARY]).careful().text(text)
 
@@ -251,19 +251,19 @@ def test_who_is_careful_leaves_alone_what_is_no_known_key(text: str) -> None:
         ("https://ada:", "hunter", "@host/"),
     ],
 )
-def test_who_is_careful_finds_what_can_be_nothing_else(kept: str, secret: str, rest: str) -> None:
-    """Known secrets, keys that say whose they are, and what stands where only a secret stands and looks like one."""
+def test_careful_redaction_finds_what_can_only_be_a_secret(kept: str, secret: str, rest: str) -> None:
+    """Known secrets, keys with a vendor's prefix, and labelled values that look like one."""
     assert f"a {kept}[redacted]{rest} b" == Redactor([CANARY]).careful().text(f"a {kept}{secret}{rest} b")
 
 
-def test_json_without_a_secret_is_itself() -> None:
+def test_json_without_a_secret_is_returned_itself() -> None:
     value: Json = {"rows": [{"name": "Zoë", "rate": 0.5}], "note": None}
 
     assert value is Redactor([CANARY]).json(value)
 
 
-def test_secrets_are_taken_out_of_json_at_any_depth() -> None:
-    """Keys included; what is no text stays what it is."""
+def test_secrets_are_redacted_in_json_at_any_depth() -> None:
+    """Keys included; values other than text don't change."""
     value: Json = {"rows": [{"note": f"it is {CANARY}", "count": 2}, [True, None]], CANARY: 1}
 
     clean = Redactor([CANARY]).json(value)
@@ -271,37 +271,37 @@ def test_secrets_are_taken_out_of_json_at_any_depth() -> None:
     assert {"rows": [{"note": "it is [redacted]", "count": 2}, [True, None]], "[redacted]": 1} == clean
 
 
-def test_a_field_that_says_that_it_is_a_key_is_one() -> None:
+def test_field_with_the_name_of_a_secret_is_redacted() -> None:
     value: Json = {"api_key": "xyz", "Authorization": "Bearer xyz", "name": "Ada"}
 
     assert {"api_key": "[redacted]", "Authorization": "[redacted]", "name": "Ada"} == NOBODY.json(value)
     assert value is NOBODY.careful().json(value)
 
 
-def test_who_is_careful_looks_at_the_value_of_such_a_field() -> None:
-    """A tool is called with it."""
+def test_careful_redaction_looks_at_the_value_of_such_a_field() -> None:
+    """It may be the argument of a tool."""
     value: Json = {"api_key": "AKx91kd72hs8812jjs", "Authorization": "q7Rk2LmZ81xTpW04bNcY", "name": "Ada"}
 
     assert {"api_key": "[redacted]", "Authorization": "[redacted]", "name": "Ada"} == NOBODY.careful().json(value)
 
 
-def test_a_record_without_a_secret_is_itself() -> None:
-    """It is looked at once, as a whole."""
+def test_record_without_a_secret_is_returned_itself() -> None:
+    """It is checked once, as a whole."""
     record: Json = {"case": "harbor", "reason": "it said nothing", "bill": {"cost": 0.25}}
     assert isinstance(record, dict)
 
     assert record is Redactor([CANARY]).fields(record, {"case"})
 
 
-def test_fields_that_are_kept_are_not_looked_at() -> None:
-    """The user has written them himself; the others are."""
+def test_excluded_fields_are_not_redacted() -> None:
+    """The user wrote them; the others are."""
     record = {"case": CANARY, "reason": f"it said {CANARY}"}
 
     assert {"case": CANARY, "reason": "it said [redacted]"} == Redactor([CANARY]).fields(record, {"case"})
 
 
-def test_of_a_record_only_the_field_that_is_too_deep_is_taken_out() -> None:
-    """The others are what they were."""
+def test_only_the_field_that_is_nested_too_deeply_is_removed() -> None:
+    """The others don't change."""
     value: Json = "x"
     for _ in range(100_000):
         value = [value]
@@ -309,8 +309,8 @@ def test_of_a_record_only_the_field_that_is_too_deep_is_taken_out() -> None:
     assert {"case": "harbor", "reason": "[redacted]"} == NOBODY.fields({"case": "harbor", "reason": value}, ())
 
 
-def test_what_is_too_deep_to_be_looked_into_is_taken_out() -> None:
-    """Rather than shown."""
+def test_value_that_is_nested_too_deeply_is_removed() -> None:
+    """It can't be searched."""
     value: Json = "x"
     for _ in range(100_000):
         value = [value]
@@ -352,7 +352,7 @@ def test_what_is_too_deep_to_be_looked_into_is_taken_out() -> None:
         ),
     ],
 )
-def test_secrets_of_an_environment_are_known_by_their_names(name: str, value: str, secrets: list[str]) -> None:
+def test_secrets_of_an_environment_are_recognised_by_name(name: str, value: str, secrets: list[str]) -> None:
     assert secrets == secrets_in({name: value, "PATH": "/usr/bin"})
 
 
@@ -362,7 +362,7 @@ def test_variable_whose_name_only_starts_like_a_secret_is_not_redacted() -> None
 
 
 @pytest.mark.parametrize("value", ["", "1", "true", "None", "default", "ENABLED", "postgres", "Swordfish", "12345678"])
-def test_words_and_numbers_are_no_secrets(value: str) -> None:
+def test_words_and_numbers_are_not_secrets(value: str) -> None:
     """Texts without them would be hard to read."""
     assert [] == secrets_in({"FEATURE_KEY": value, "APP_TOKEN": value, "DB_URL": f"postgresql://a:{value}@host"})
 
@@ -385,23 +385,23 @@ def test_words_and_numbers_are_no_secrets(value: str) -> None:
     ],
 )
 @pytest.mark.parametrize("name", ["MODEL_KEY", "CACHE_TOKEN", "PARTITION_SECRET"])
-def test_a_name_of_something_is_no_secret(name: str, value: str) -> None:
-    """Reports and answers speak of it."""
+def test_paths_and_names_are_not_secrets(name: str, value: str) -> None:
+    """Reports and answers contain them."""
     assert [] == secrets_in({name: value})
 
 
 @pytest.mark.parametrize(
     ("name", "value"), [("MY_API_KEY", "gpt-4.1"), ("MY_PASSWORD", "ab-12"), ("MY_TOKEN", "a1b2c3d4")]
 )
-def test_what_is_too_short_is_no_secret(name: str, value: str) -> None:
-    """It would be found in too many words."""
+def test_short_values_are_not_secrets(name: str, value: str) -> None:
+    """They occur in too many words."""
     assert [] == secrets_in({name: value})
 
 
 @pytest.mark.parametrize("value", ["http://[broken", "host=db user=ada", "no address", "https://host/path"])
-def test_an_address_without_a_password_has_no_secret(value: str) -> None:
+def test_address_without_a_password_has_no_secret(value: str) -> None:
     assert [] == secrets_in({"BASE_URL": value})
 
 
-def test_a_secret_is_known_once() -> None:
+def test_secret_is_listed_once() -> None:
     assert ["sk-canary-1a2b3c4d"] == secrets_in({"A_KEY": "sk-canary-1a2b3c4d", "B_TOKEN": "sk-canary-1a2b3c4d"})

@@ -1,4 +1,4 @@
-"""Thoughts are separated from what is said."""
+"""Thoughts are separated from the reply."""
 
 import pytest
 
@@ -50,12 +50,12 @@ def test_thoughts_in_a_text_are_separated(text: str, thoughts: str, said: str) -
         "<thinker>x</thinker>",
     ],
 )
-def test_text_without_thoughts_is_left_as_it_is(text: str) -> None:
+def test_text_without_thoughts_does_not_change(text: str) -> None:
     """White space is kept."""
     assert ("", text) == separated(text)
 
 
-def test_an_agent_is_not_shown_its_thoughts() -> None:
+def test_agent_is_not_shown_its_thoughts() -> None:
     message = agent_says(Reply(text="<think>b</think>c", thoughts="a"))
 
     assert ("a\n\nb", "c") == (message.thoughts, message.text)

@@ -31,17 +31,17 @@ UNPLAYED = Exchange(messages=[])
 
 
 def test_each_call_has_its_result() -> None:
-    """Several calls of one reply in their order, then those of the next reply."""
+    """Several calls of one reply in order, then those of the next reply."""
     assert [(SEARCH, FOUND), (FIRST_TRY, REFUSED), (SECOND_TRY, MADE)] == BUSY.calls
 
 
-def test_calls_can_be_asked_for_again() -> None:
+def test_calls_can_be_read_repeatedly() -> None:
     assert BUSY.calls == BUSY.calls != []
 
 
 @pytest.mark.parametrize("exchange", [TALK, SILENCE, UNPLAYED])
-def test_a_turn_of_words_has_no_calls(exchange: Exchange) -> None:
-    """The agent only talked, or not even that."""
+def test_turn_of_words_has_no_calls(exchange: Exchange) -> None:
+    """With or without a reply."""
     assert [] == exchange.calls
 
 
@@ -57,19 +57,19 @@ def test_a_turn_of_words_has_no_calls(exchange: Exchange) -> None:
         pytest.param(UNPLAYED, "", id="unplayed"),
     ],
 )
-def test_the_reply_is_what_the_agent_says_last(exchange: Exchange, reply: str) -> None:
-    """To the user: thinking aloud while it calls is no reply, and what the user says himself is none."""
+def test_reply_is_the_last_message_of_the_agent(exchange: Exchange, reply: str) -> None:
+    """Text beside calls is not a reply, and neither are the user's words."""
     assert reply == exchange.reply
 
 
 @pytest.mark.parametrize(("exchange", "steps"), [(BUSY, 3), (TALK, 1), (SILENCE, 1), (CUT, 1), (UNPLAYED, 0)], ids=str)
 def test_every_answer_of_the_agent_is_a_step(exchange: Exchange, steps: int) -> None:
-    """Calls and words; results are none."""
+    """Calls and words; results are not."""
     assert steps == exchange.steps
 
 
-def test_a_transcript_knows_what_its_turns_brought_to_light() -> None:
-    """By their numbers; a turn that brought nothing has no entry, one that found nothing has an empty one."""
+def test_transcript_has_the_results_of_its_turns() -> None:
+    """By turn number; a turn without a read has no entry, and one that found nothing has an empty one."""
     exchanges = [
         Exchange(messages=[], output={"client_id": "c-1"}),
         Exchange(messages=[]),
@@ -80,6 +80,5 @@ def test_a_transcript_knows_what_its_turns_brought_to_light() -> None:
     assert {1: {"client_id": "c-1"}, 3: {}, 4: {"value": True}} == Transcript(exchanges=exchanges).outputs
 
 
-def test_a_conversation_that_was_not_played_brought_nothing_to_light() -> None:
-    """Nothing was said."""
+def test_conversation_that_was_not_played_has_no_results() -> None:
     assert {} == Transcript().outputs

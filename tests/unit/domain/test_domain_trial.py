@@ -41,13 +41,13 @@ WRONG = Trial(
 
 
 @pytest.mark.parametrize("verdict", Verdict)
-def test_only_passed_is_passed(verdict: Verdict) -> None:
-    """Errored is not passed, and it is not failed, either."""
+def test_only_passed_trials_have_passed(verdict: Verdict) -> None:
+    """An errored trial has neither passed nor failed."""
     assert (verdict is Verdict.PASSED) is trial(verdict=verdict).passed
 
 
-def test_an_errored_trial_has_a_reason_and_no_score() -> None:
-    """The world broke: there is nothing to count."""
+def test_errored_trial_has_a_reason_and_no_score() -> None:
+    """Infrastructure failed, so nothing can be scored."""
     errored = Trial.errored(planned(), "OSError: disk full", 0.25)
 
     assert (Verdict.ERRORED, "OSError: disk full", (), 0.25) == (
@@ -58,7 +58,7 @@ def test_an_errored_trial_has_a_reason_and_no_score() -> None:
     )
 
 
-def test_an_invalid_trial_has_a_reason_and_no_score() -> None:
+def test_invalid_trial_has_a_reason_and_no_score() -> None:
     labels = Labels(tags=("create",))
 
     invalid = Trial.invalid(planned(), "turn 1: nobody tells the e-mail address", labels)
@@ -74,21 +74,21 @@ def test_an_invalid_trial_has_a_reason_and_no_score() -> None:
 
 
 @pytest.mark.parametrize("verdict", Verdict)
-def test_what_was_written_can_be_read(verdict: Verdict) -> None:
-    """A resumed run knows its trials as they were."""
+def test_written_trial_can_be_read(verdict: Verdict) -> None:
+    """A resumed run reads its trials unchanged."""
     written = trial(verdict=verdict, seconds=0.123456)
 
     assert written == Trial.from_dict(json.loads(json.dumps(written.to_dict())))
 
 
 def test_labels_and_turns_can_be_read() -> None:
-    """The report of a resumed run sums up those of all its parts."""
+    """The report of a resumed run covers all its parts."""
     read = Trial.from_dict(json.loads(json.dumps(WRONG.to_dict())))
 
     assert (WRONG.labels, WRONG.turns) == (read.labels, read.turns)
 
 
-def test_a_record_of_the_time_before_there_were_labels_and_turns_can_be_read() -> None:
+def test_record_without_labels_and_turns_can_be_read() -> None:
     """A journal outlives the version that wrote it."""
     old = {name: value for name, value in trial().to_dict().items() if name not in {"labels", "turns"}}
 
@@ -96,19 +96,19 @@ def test_a_record_of_the_time_before_there_were_labels_and_turns_can_be_read() -
 
 
 @pytest.mark.parametrize("verdict", Verdict)
-def test_a_record_holds_json_primitives_and_nothing_derived_from_them(verdict: Verdict) -> None:
+def test_record_has_only_json_primitives(verdict: Verdict) -> None:
     """Execnet refuses an enum even if it is a string."""
     found = {type(value) for value in _values(trial(verdict=verdict).to_dict())}
 
     assert found <= {str, int, float, bool, type(None), dict, list}
 
 
-def test_the_transcript_stays_at_home() -> None:
+def test_transcript_is_not_part_of_the_record() -> None:
     """Megabytes of dialogue are not sent from worker to controller."""
     assert "Ada" not in json.dumps({**WRONG.to_dict(), "scores": []})
 
 
-def test_whether_there_are_colours_stays_at_home() -> None:
+def test_colours_are_not_part_of_the_record() -> None:
     assert WRONG == replace(WRONG, colored=True, transcript=Transcript())
     assert "colored" not in WRONG.to_dict()
 
@@ -123,16 +123,16 @@ def test_whether_there_are_colours_stays_at_home() -> None:
         (False, False, 0, False, 0),
     ],
 )
-def test_a_turn_passes_when_calls_and_reply_are_right(
+def test_turn_passes_if_calls_and_reply_are_correct(
     *, called: bool, replied: bool, errors: int, passed: bool, recovered: int
 ) -> None:
-    """Refused calls are made up for, when it does."""
+    """Then its refused calls count as recovered."""
     turn = TurnOutcome(tool="client_search", called=called, replied=replied, steps=3, errors=errors)
 
     assert (passed, recovered) == (turn.passed, turn.recovered)
 
 
-def test_seconds_are_rounded_to_what_can_be_measured() -> None:
+def test_seconds_are_rounded() -> None:
     assert 1.234568 == WRONG.to_dict()["seconds"]
 
 
@@ -153,7 +153,7 @@ def test_seconds_are_rounded_to_what_can_be_measured() -> None:
         {**WRONG.to_dict(), "turns": 7},
     ],
 )
-def test_junk_is_not_a_trial(junk: dict[str, Any]) -> None:
+def test_invalid_record_is_not_a_trial(junk: dict[str, Any]) -> None:
     with pytest.raises((KeyError, TypeError, ValueError)):
         Trial.from_dict(junk)
 
@@ -163,8 +163,8 @@ def test_explanation_shows_each_fault_at_its_turn(snapshot: SnapshotAssertion) -
     assert snapshot == WRONG.explain()
 
 
-def test_a_folded_explanation_has_one_line_for_a_turn_that_passed() -> None:
-    """Unless no turn is known to be wrong: then all are shown."""
+def test_folded_explanation_has_one_line_for_a_turn_that_passed() -> None:
+    """If no turn has a fault, all are shown."""
     said = [Exchange(messages=[user_says(f"Do {n}."), agent_says(Reply(text="Done."))]) for n in (1, 2)]
     two = replace(WRONG, transcript=Transcript(exchanges=said))
     second, whole = (Score(name="calls", value=0.0, reason=reason) for reason in ("turn 2: not made", "not made"))
@@ -176,12 +176,12 @@ def test_a_folded_explanation_has_one_line_for_a_turn_that_passed() -> None:
     assert "Do 1." in replace(two, scores=(second,)).explain()
 
 
-def test_an_errored_trial_explains_what_broke(snapshot: SnapshotAssertion) -> None:
+def test_errored_trial_is_explained_by_its_reason(snapshot: SnapshotAssertion) -> None:
     assert snapshot == trial(verdict=Verdict.ERRORED).explain()
 
 
-def test_labels_survive_the_journey() -> None:
-    """With the split, if there is one; journals of earlier runs don't know it."""
+def test_labels_survive_encoding() -> None:
+    """With the split, if there is one; older journals have none."""
     held_out, plain = Labels(complexity="simple", tags=("create",), split="test"), Labels(complexity="simple")
 
     assert held_out == Labels.from_dict(json.loads(json.dumps(held_out.to_dict())))
@@ -189,8 +189,7 @@ def test_labels_survive_the_journey() -> None:
     assert plain == Labels.from_dict(plain.to_dict())
 
 
-def test_an_invalid_trial_explains_what_is_wrong_with_the_case() -> None:
-    """There is nothing else to tell."""
+def test_invalid_trial_is_explained_by_the_defect() -> None:
     invalid = Trial.invalid(planned(), "cases.jsonl:7: one: turn 1: nobody tells the e-mail address", Labels())
 
     assert (
@@ -199,8 +198,8 @@ def test_an_invalid_trial_explains_what_is_wrong_with_the_case() -> None:
     )
 
 
-def test_an_explanation_can_be_printed() -> None:
-    """Half a surrogate pair, which an agent may say, does not break the terminal of who reads it."""
+def test_explanation_can_be_printed() -> None:
+    """Half a surrogate pair from an agent does not break the terminal."""
     odd = Transcript(exchanges=[Exchange(messages=[user_says("Hi."), agent_says(Reply(text="\ud83d"))])])
 
     assert "\\ud83d" in replace(WRONG, transcript=odd).explain().encode().decode()

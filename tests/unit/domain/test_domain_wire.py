@@ -1,4 +1,4 @@
-"""How messages are written down."""
+"""How messages are encoded."""
 
 import json
 from types import MappingProxyType
@@ -33,12 +33,11 @@ def nested(depth: int) -> Json:
         crm_says([]),
     ],
 )
-def test_a_message_is_read_as_it_was_written(message: Message) -> None:
+def test_message_is_read_as_written(message: Message) -> None:
     assert message == read_message(decoded(encoded(written(message))))
 
 
-def test_what_a_message_does_not_have_is_left_out() -> None:
-    """Lines are short where there is little to say."""
+def test_empty_fields_are_omitted() -> None:
     assert b'{"speaker": "user", "text": "Zo\xc3\xab"}' == encoded(written(user_says("Zoë")))
 
 
@@ -53,7 +52,7 @@ def test_what_a_message_does_not_have_is_left_out() -> None:
         {"speaker": "crm", "results": [{"error": {"kind": "bad luck", "message": ""}}]},
     ],
 )
-def test_what_is_no_message_is_refused(record: dict[str, Any]) -> None:
+def test_invalid_message_is_refused(record: dict[str, Any]) -> None:
     with pytest.raises((KeyError, TypeError, ValueError)):
         read_message(record)
 
@@ -62,37 +61,37 @@ def test_what_is_no_message_is_refused(record: dict[str, Any]) -> None:
     "value",
     ["half \ud83d", "\\\ud83d", "\ud83d and \ude00", float("inf"), [{"at": float("-inf")}], "\x00\r\n\u2028", 10**400],
 )
-def test_odd_values_come_back(value: Json) -> None:
+def test_unusual_values_survive(value: Json) -> None:
     line = encoded(value)
 
     assert value == decoded(line)
     assert b"\n" not in line
 
 
-def test_what_json_has_no_word_for_is_still_json() -> None:
+def test_values_without_a_json_form_are_still_json() -> None:
     """Other readers refuse NaN."""
     assert {"rate": {"$float": "nan"}} == json.loads(encoded({"rate": float("nan")}))
     assert "nan" == str(decoded(encoded(float("nan"))))
 
 
 @pytest.mark.parametrize("value", [{"$float": "seven"}, {"$float": 7}, {"$float": "nan", "more": 1}])
-def test_an_object_that_only_looks_like_a_number_stays_one(value: Json) -> None:
-    """A model may have said so."""
+def test_object_that_looks_like_an_encoded_number_stays_an_object(value: Json) -> None:
+    """A model may have sent it."""
     assert value == decoded(encoded(value))
 
 
 def test_two_halves_of_a_surrogate_pair_are_one_character() -> None:
-    """Otherwise a file that is read and written again would be another file."""
+    """Otherwise reading and writing a file would change it."""
     assert encoded("😀") == encoded("\ud83d\ude00")
     assert encoded("😀", canonical=True) == encoded("\ud83d\ude00", canonical=True)
 
 
-def test_a_mapping_of_any_kind_is_an_object() -> None:
+def test_mapping_of_any_kind_is_an_object() -> None:
     assert b'{"a": {"b": 1}}' == encoded({"a": MappingProxyType({"b": 1})})
 
 
-def test_only_a_canonical_line_forgets_the_order_of_keys() -> None:
-    """Readers see arguments as the model gave them."""
+def test_only_a_canonical_line_sorts_keys() -> None:
+    """Readers see arguments in the order of the model."""
     one, other = {"b": 1, "a": 2}, {"a": 2, "b": 1}
 
     assert encoded(one) != encoded(other)
@@ -100,21 +99,21 @@ def test_only_a_canonical_line_forgets_the_order_of_keys() -> None:
 
 
 @pytest.mark.parametrize("depth", [0, 1, DEEPEST - 1])
-def test_a_value_of_ordinary_depth_stays_itself(depth: int) -> None:
-    """The same object."""
+def test_value_of_ordinary_depth_does_not_change(depth: int) -> None:
+    """It is the same object."""
     value = nested(depth)
 
     assert value is shallow(value)
 
 
 @pytest.mark.parametrize("depth", [DEEPEST + 1, 900, 100_000])
-def test_what_is_too_deep_is_left_out(depth: int) -> None:
-    """So that every reader can read it; what was read is not cut again."""
+def test_value_that_is_nested_too_deeply_is_omitted(depth: int) -> None:
+    """Every reader can read the result; a value that was read is not cut again."""
     value = shallow(nested(depth))
 
     assert value == decoded(encoded(value)) == shallow(value)
 
 
-def test_a_line_that_is_nested_too_deeply_is_no_json() -> None:
+def test_line_that_is_nested_too_deeply_is_not_json() -> None:
     with pytest.raises(ValueError, match="nested too deeply"):
         decoded("[" * 100_000)

@@ -1,4 +1,4 @@
-"""Which PostgreSQL is used, on machines that have several, one, or none."""
+"""Which PostgreSQL is used on machines that have several, one, or none."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +13,7 @@ Install = Callable[[str, str], Binaries]
 
 @pytest.fixture
 def install(tmp_path: Path) -> Install:
-    """Return a function that installs a PostgreSQL which can say its version, and nothing else."""
+    """Return a function that installs a PostgreSQL which can only show its version."""
 
     def make(name: str, said: str) -> Binaries:
         folder = tmp_path / name / "bin"
@@ -38,7 +38,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 def version(number: str) -> str:
-    """Return a shell command that says what ``postgres --version`` says."""
+    """Return a shell command that prints what ``postgres --version`` prints."""
     return f"echo 'postgres (PostgreSQL) {number}'"
 
 
@@ -54,21 +54,20 @@ def version(number: str) -> str:
         ("kill -9 $$", (0,)),
     ],
 )
-def test_the_version_is_what_the_program_says(install: Install, said: str, parsed: tuple[int, ...]) -> None:
-    """What can't be run has none."""
+def test_version_is_that_of_the_program(install: Install, said: str, parsed: tuple[int, ...]) -> None:
+    """A program that can't be run has none."""
     assert parsed == install("some", said).version
 
 
-def test_what_is_not_there_has_no_version(tmp_path: Path) -> None:
+def test_missing_program_has_no_version(tmp_path: Path) -> None:
     assert (0,) == Binaries(tmp_path, "system").version
 
 
-def test_the_terminal_shows_version_and_origin(install: Install) -> None:
-    """The user knows what he measured with."""
+def test_terminal_shows_version_and_origin(install: Install) -> None:
     assert "PostgreSQL 18.6 (system)" == str(install("some", version("18.6")))
 
 
-def test_the_newest_installed_one_is_used(install: Install, machine: Callable[..., None]) -> None:
+def test_newest_installed_version_is_used(install: Install, machine: Callable[..., None]) -> None:
     """18 is newer than 9, and 17.10 is newer than 17.9."""
     old, new, newest = (install(number, version(number)) for number in ("9.6", "17.9", "17.10"))
     machine(old, newest, new)
@@ -85,17 +84,17 @@ def test_the_newest_installed_one_is_used(install: Install, machine: Callable[..
         ("9.6", "18.6", "wheel"),
     ],
 )
-def test_the_wheel_is_used_when_it_is_newer(
+def test_wheel_is_used_if_it_is_newer(
     install: Install, machine: Callable[..., None], installed: str, wheel: str, used: str
 ) -> None:
-    """The system's own is preferred when its major version is as new."""
+    """The system's own is preferred if its major version is at least as new."""
     found = {"installed": install("installed", version(installed)), "wheel": install("wheel", version(wheel))}
     machine(found["installed"], wheel=found["wheel"])
 
     assert found[used] == find_binaries()
 
 
-def test_the_wheel_is_used_when_there_is_nothing_else(install: Install, machine: Callable[..., None]) -> None:
+def test_wheel_is_used_if_there_is_nothing_else(install: Install, machine: Callable[..., None]) -> None:
     """The normal case on a fresh machine."""
     wheel = install("wheel", version("18.6"))
     machine(wheel=wheel)
@@ -103,16 +102,16 @@ def test_the_wheel_is_used_when_there_is_nothing_else(install: Install, machine:
     assert wheel == find_binaries()
 
 
-def test_the_wheel_is_used_when_the_other_one_is_broken(install: Install, machine: Callable[..., None]) -> None:
-    """A removed package often leaves something behind."""
+def test_wheel_is_used_if_the_installed_version_is_broken(install: Install, machine: Callable[..., None]) -> None:
+    """A removed package often leaves files behind."""
     broken, wheel = install("broken", "exit 127"), install("wheel", version("18.6"))
     machine(broken, wheel=wheel)
 
     assert wheel == find_binaries()
 
 
-def test_a_wheel_that_cannot_be_run_is_not_used(install: Install, machine: Callable[..., None]) -> None:
-    """It was made for another C library; the system's own is older, but it runs."""
+def test_wheel_that_cannot_be_run_is_not_used(install: Install, machine: Callable[..., None]) -> None:
+    """It was built for another C library; the system's own is older, but runs."""
     installed, wheel = install("installed", version("15.3")), install("wheel", "exit 127")
     machine(installed, wheel=wheel)
 
@@ -126,7 +125,7 @@ NOTHING_USABLE = (
 
 
 def test_missing_postgresql_is_reported_with_what_to_do(machine: Callable[..., None]) -> None:
-    """Three ways out."""
+    """The error shows three ways out."""
     machine()
 
     with pytest.raises(ServerUnavailable) as caught:
@@ -136,8 +135,8 @@ def test_missing_postgresql_is_reported_with_what_to_do(machine: Callable[..., N
 
 
 @pytest.mark.parametrize("said", [version("13.22"), "exit 127"])
-def test_what_is_too_old_or_broken_is_not_used(install: Install, machine: Callable[..., None], said: str) -> None:
-    """Neither the system's nor the wheel's: not only when it fails to start."""
+def test_old_or_broken_version_is_not_used(install: Install, machine: Callable[..., None], said: str) -> None:
+    """Neither the system's nor the wheel's; this is checked before it fails to start."""
     machine(install("installed", said), wheel=install("wheel", said))
 
     with pytest.raises(ServerUnavailable) as caught:
@@ -146,8 +145,8 @@ def test_what_is_too_old_or_broken_is_not_used(install: Install, machine: Callab
     assert NOTHING_USABLE == str(caught.value)
 
 
-def test_the_named_one_is_used(install: Install, machine: Callable[..., None]) -> None:
-    """Even if there are newer ones: the user said so."""
+def test_named_version_is_used(install: Install, machine: Callable[..., None]) -> None:
+    """Even if there are newer ones."""
     named = install("named", version("14.1"))
     machine(install("installed", version("19.0")), wheel=install("wheel", version("18.6")))
 
@@ -156,8 +155,8 @@ def test_the_named_one_is_used(install: Install, machine: Callable[..., None]) -
     assert (named.folder, "--postgresql-exec") == (found.folder, found.origin)
 
 
-def test_the_named_one_may_be_a_link(install: Install, tmp_path: Path) -> None:
-    """Its neighbours are where it really is."""
+def test_named_version_can_be_a_link(install: Install, tmp_path: Path) -> None:
+    """The other programs are next to its target."""
     named = install("named", version("16.2"))
     link = tmp_path / "pg_ctl"
     link.symlink_to(named.folder / "pg_ctl")
@@ -166,8 +165,8 @@ def test_the_named_one_may_be_a_link(install: Install, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("said", [version("13.22"), "exit 127"])
-def test_the_named_one_must_be_usable(install: Install, machine: Callable[..., None], said: str) -> None:
-    """No silent change to another: the user named this one."""
+def test_named_version_must_be_usable(install: Install, machine: Callable[..., None], said: str) -> None:
+    """No other version is used silently."""
     named = install("named", said)
     machine(wheel=install("wheel", version("18.6")))
 
@@ -175,15 +174,15 @@ def test_the_named_one_must_be_usable(install: Install, machine: Callable[..., N
         find_binaries(str(named.folder / "pg_ctl"))
 
 
-def test_what_is_on_the_path_is_found(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A newer one than any that this machine can have."""
+def test_version_on_the_path_is_found(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is newer than any on this machine."""
     newest = install("newest", version("99.1"))
     monkeypatch.setenv("PATH", str(newest.folder), prepend=":")
 
     assert (newest.folder, (99, 1)) == (find_binaries().folder, find_binaries().version)
 
 
-def test_a_client_without_a_server_is_none(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_client_without_a_server_is_ignored(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
     client = install("client", version("99.1"))
     (client.folder / "initdb").unlink()
     monkeypatch.setenv("PATH", str(client.folder), prepend=":")

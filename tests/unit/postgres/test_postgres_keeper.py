@@ -1,4 +1,4 @@
-"""What is cleared away with a server, and what is left alone."""
+"""What is removed together with a server, and what is not."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ WAITING = "import sys; print('ready', flush=True); sys.stdin.read()"
 
 @pytest.fixture
 def started() -> Iterator[Started]:
-    """Start a process under any name and with any arguments; it is gone after the test."""
+    """Start a process with any name and arguments; it is ended after the test."""
     processes = []
 
     def start(name: str, *arguments: str) -> "subprocess.Popen[str]":
@@ -45,10 +45,10 @@ def home(tmp_path: Path) -> Path:
     return folder
 
 
-def test_an_initdb_that_does_not_end_is_not_waited_for_without_end(
+def test_initdb_that_hangs_is_not_waited_for_forever(
     started: Started, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may be stopped, and its keeper killed: the next run would never begin."""
+    """It may be suspended, and its keeper killed: the next run would never start."""
     monkeypatch.setattr(keeper, "START_SECONDS", 0.1)
     monkeypatch.setattr(keeper, "STOP_SECONDS", 0.1)
     hanging = started("initdb", "-D", str(home / "data"))
@@ -59,8 +59,8 @@ def test_an_initdb_that_does_not_end_is_not_waited_for_without_end(
     assert not home.exists()
 
 
-def test_a_process_that_only_looks_at_the_folder_of_a_server_is_left_alone(started: Started, home: Path) -> None:
-    """As a user's ``du`` does; the server itself is ended."""
+def test_process_that_only_looks_at_the_folder_of_a_server_is_not_ended(started: Started, home: Path) -> None:
+    """Such as a user's ``du``; the server itself is ended."""
     server = started("postgres", "-D", str(home / "data"))
     looking = started("du", "-s", str(home / "data"))
 
@@ -71,8 +71,8 @@ def test_a_process_that_only_looks_at_the_folder_of_a_server_is_left_alone(start
     assert not home.exists()
 
 
-def test_the_folder_of_a_server_that_a_living_process_is_responsible_for_is_not_swept(home: Path) -> None:
-    """And it is swept when that process has let go of it."""
+def test_folder_of_a_server_is_not_removed_while_its_process_lives(home: Path) -> None:
+    """It is removed when that process has released it."""
     owners = {home.stat().st_uid}
     with keeper.hold(home):
         keeper.sweep([home.parent], owners)

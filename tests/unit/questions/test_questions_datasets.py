@@ -1,4 +1,4 @@
-"""Questions are read from four kinds of file, and what can't be asked is refused with file, line and field."""
+"""Questions are read from four kinds of file, and invalid ones are refused with file, line and field."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +14,7 @@ from pytest_crmeval.questions.question import Grader, QuestionOracle
 from tests.questions import CANARY, browsecomp, lines, record, table
 
 File = Callable[..., Path]
-"""Writes a file."""
+"""A function that writes a file."""
 
 
 @pytest.fixture
@@ -30,13 +30,13 @@ def file(tmp_path: Path) -> File:
 
 
 def shown(path: Path) -> str:
-    """Return why a file is refused, without its folder."""
+    """Return the error for a file, without its folder."""
     with pytest.raises(DatasetError) as refused:
         index([path])
     return str(refused.value).replace(f"{path.parent}/", "")
 
 
-def test_our_own_lines(file: File) -> None:
+def test_own_format_is_read(file: File) -> None:
     choice = record("two", grader="choice", choices=["Rome", "Paris"], answer="B", tags=["geo"], split="test")
     topic = record("three", grader="numeric", answer=3.5, tolerance=0.1, metadata={"topic": "Maths", "by": "us"})
     refs = index([file(lines(record("one", aliases=["Lutetia"]), choice) + "\n" + lines(topic))])
@@ -50,7 +50,7 @@ def test_our_own_lines(file: File) -> None:
 
 
 def test_browsecomp_is_decrypted_and_always_confidential(file: File) -> None:
-    """Its rows have no ids: they are counted."""
+    """Its rows have no ids: they are numbered."""
     refs = index([file(browsecomp(("Who?", "Ada"), ('Line one\nline two, "quoted"?', "Bob")), "b.csv")])
 
     questions = [ref.read() for ref in refs]
@@ -61,7 +61,7 @@ def test_browsecomp_is_decrypted_and_always_confidential(file: File) -> None:
 
 
 def test_simpleqa_may_abstain(file: File) -> None:
-    """Its metadata is a Python literal; cells have newlines, and the next row is found all the same."""
+    """Its metadata is a Python literal, and its cells have newlines."""
     meta = "{'topic': 'Art', 'urls': ['a', 'b']}"
     rows = table(["metadata", "problem", "answer"], [meta, "Who\npainted\nit?", "Klee"], ["", "When?", "1925"])
     refs = index([file(rows, "s.CSV")])
@@ -72,8 +72,8 @@ def test_simpleqa_may_abstain(file: File) -> None:
     assert ("When?", "1925", "") == (second.text, second.answer, second.category)
 
 
-def test_multiple_choice_in_a_table(file: File) -> None:
-    """As MMLU's tables are written for evaluations; a question may have fewer choices than there are columns."""
+def test_table_of_multiple_choice_is_read(file: File) -> None:
+    """As published for MMLU; a question may have fewer choices than there are columns."""
     rows = table(
         ["", "Question", "A", "B", "C", "D", "Answer", "Subject"],
         ["0", "2+2?", "3", "4", "5", "6", "B", "maths"],
@@ -86,13 +86,13 @@ def test_multiple_choice_in_a_table(file: File) -> None:
     assert (("yes", "no"), "A", "choice-0002") == (second.choices, second.answer, second.id)
 
 
-def test_ids_of_a_table_are_taken_if_there_are_any(file: File) -> None:
+def test_ids_of_a_table_are_used_if_there_are_any(file: File) -> None:
     rows = table(["id", "metadata", "problem", "answer"], ["mine", "", "Who?", "Klee"])
 
     assert ["mine"] == [ref.id for ref in index([file(rows, "s.csv")])]
 
 
-def test_a_marker_can_make_any_file_confidential(file: File) -> None:
+def test_marker_can_make_any_file_confidential(file: File) -> None:
     (ref,) = index([file(lines(record("one")))], confidential=True)
 
     assert ref.confidential
@@ -111,16 +111,16 @@ def test_a_marker_can_make_any_file_confidential(file: File) -> None:
     ],
     ids=str,
 )
-def test_whatever_is_accepted_is_recognised_when_it_is_given(file: File, fields: dict[str, Any]) -> None:
-    """Also where the reference has several lines, or begins as markdown does."""
+def test_accepted_reference_is_recognised_in_a_reply(file: File, fields: dict[str, Any]) -> None:
+    """Even if it has several lines, or starts like markdown."""
     (ref,) = index([file(lines(record("one", **fields)))])
     question = ref.read()
 
     assert Attempt.CORRECT is graded(question, QuestionOracle(question).reply((), ()).text)
 
 
-def test_a_fingerprint_changes_with_the_content(file: File) -> None:
-    """And with nothing else: not with the order of fields, nor with the place in the file."""
+def test_fingerprint_changes_with_the_content(file: File) -> None:
+    """Not with the order of fields or the position in the file."""
     plain, moved = record("one"), dict(reversed(record("one").items()))
     contents = [lines(plain), "\n" + lines(moved), lines(record("one", answer="Rome"))]
     prints = [index([file(content, f"{n}.jsonl")])[0].fingerprint for n, content in enumerate(contents)]
@@ -128,7 +128,7 @@ def test_a_fingerprint_changes_with_the_content(file: File) -> None:
     assert prints[0] == prints[1] != prints[2]
 
 
-def test_a_byte_order_mark_and_windows_lines_are_no_trouble(file: File) -> None:
+def test_byte_order_mark_and_windows_line_ends_are_accepted(file: File) -> None:
     """Spreadsheets write them."""
     rows = table(["metadata", "problem", "answer"], ["", "Who?", "Klee"]).encode()
     (ref,) = index([file(b"\xef\xbb\xbf" + rows, "s.csv")])
@@ -136,8 +136,8 @@ def test_a_byte_order_mark_and_windows_lines_are_no_trouble(file: File) -> None:
     assert "Klee" == ref.read().answer
 
 
-def test_what_was_changed_in_between_is_not_played(file: File) -> None:
-    """Lines and tables alike."""
+def test_file_that_was_changed_in_the_meantime_is_not_played(file: File) -> None:
+    """Lines and tables."""
     for name, before, after in (
         ("q.jsonl", lines(record("one")), lines(record("one", answer="Rome"))),
         ("b.csv", browsecomp(("Who?", "Ada")), browsecomp(("Who?", "Eve"))),
@@ -232,7 +232,7 @@ def test_text_that_is_not_utf_8_is_refused(file: File) -> None:
     assert shown(file(b'{"id": "\xff"}\n')).startswith("q.jsonl:1: this line is not JSON: ")
 
 
-def test_two_questions_of_one_name_are_refused(file: File) -> None:
+def test_duplicate_ids_are_refused(file: File) -> None:
     path, other = file(lines(record("one"))), file(lines(record("one")), "other.jsonl")
 
     with pytest.raises(DatasetError, match=r"other.jsonl:1: id: 'one' is already used in .*q.jsonl:1; ids must"):
@@ -246,14 +246,14 @@ def test_number_of_reported_problems_is_limited(file: File) -> None:
     assert (6, "... and 3 more") == (len(found.splitlines()), found.splitlines()[-1])
 
 
-def test_a_table_of_another_canary_is_no_text(file: File) -> None:
+def test_table_with_another_canary_is_refused(file: File) -> None:
     """The key of each row is in it."""
     rows = browsecomp(("Who on earth is that?", "Adaäöü" * 9)).replace(CANARY, "another one")
 
     assert "can't be decrypted: not encrypted with this canary" in shown(file(rows, "b.csv"))
 
 
-def test_the_bundled_questions_have_every_grader() -> None:
+def test_bundled_questions_have_every_grader() -> None:
     data = Path(__file__).parents[3] / "evals" / "data"
     questions = [ref.read() for ref in index([data / "questions.jsonl"])]
 
@@ -262,7 +262,7 @@ def test_the_bundled_questions_have_every_grader() -> None:
     assert 8 <= len(index([data / "browse.csv"])) <= 12
 
 
-def test_the_bundled_table_is_not_to_be_read_in_passing() -> None:
+def test_bundled_table_is_encrypted() -> None:
     path = Path(__file__).parents[3] / "evals" / "data" / "browse.csv"
     content = path.read_text(encoding="utf-8")
 

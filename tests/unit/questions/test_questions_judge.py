@@ -1,4 +1,4 @@
-"""A model is asked whether an answer is right, and its verdict is read with care."""
+"""A model decides whether an answer is correct, and its verdict is read carefully."""
 
 import json
 from collections.abc import Sequence
@@ -21,12 +21,12 @@ CODE = "1f9ac02b"
 
 
 def says(text: str) -> Completion:
-    """Return words."""
+    """Return text."""
     return Completion(reply=Reply(text=text), usage=Usage(calls=1))
 
 
 def in_code(correct: str, response: str) -> Completion:
-    """Return a verdict in words about a response to MOON."""
+    """Return a verdict as text about a response to MOON."""
     return says(f"correct {code_of(asking(MOON, response))}: {correct}")
 
 
@@ -37,7 +37,7 @@ def calls(correct: str = "yes", tool: str = "grade", **more: Json) -> Completion
 
 
 class Listed:
-    """A model that gives its answers one after the other, and remembers what it was asked."""
+    """A model that gives its answers one after the other, and records the requests."""
 
     identity = ModelIdentity(provider="openai", model="judge")
 
@@ -72,8 +72,8 @@ class Listed:
         ("correct CODE: no\nreasoning: It ends with correct: yes", Attempt.INCORRECT),
     ],
 )
-def test_a_verdict_in_words_is_read(text: str, attempt: Attempt) -> None:
-    """It has the code of the request, wherever it stands."""
+def test_verdict_in_text_is_read(text: str, attempt: Attempt) -> None:
+    """It has the code of the request, in any position."""
     assert attempt is verdict_in(says(text.replace("CODE", CODE)), CODE).attempt
 
 
@@ -93,7 +93,7 @@ def test_a_verdict_in_words_is_read(text: str, attempt: Attempt) -> None:
         "correct 00000000: yes",
     ],
 )
-def test_what_is_no_verdict_is_none(text: str) -> None:
+def test_text_without_a_verdict_has_none(text: str) -> None:
     """It is never taken for a no."""
     with pytest.raises(NoGradeError):
         verdict_in(says(text.replace("CODE", CODE)), CODE)
@@ -108,8 +108,8 @@ def test_what_is_no_verdict_is_none(text: str) -> None:
     ],
     ids=repr,
 )
-def test_a_call_that_is_no_verdict_is_none(completion: Completion) -> None:
-    """Another tool, two of them, another word."""
+def test_call_without_a_verdict_has_none(completion: Completion) -> None:
+    """Another tool, two calls, another word."""
     with pytest.raises(NoGradeError):
         verdict_in(completion, CODE)
 
@@ -126,32 +126,32 @@ def test_a_call_that_is_no_verdict_is_none(completion: Completion) -> None:
     ],
     ids=repr,
 )
-def test_the_confidence_that_the_judge_found(completion: Completion, confidence: float | None) -> None:
-    """What is none is none; the verdict counts all the same."""
+def test_confidence_found_by_the_judge_is_read(completion: Completion, confidence: float | None) -> None:
+    """An invalid one is ignored; the verdict counts anyway."""
     assert confidence == verdict_in(completion, CODE).confidence
 
 
-def test_what_the_judge_is_shown(snapshot: SnapshotAssertion) -> None:
-    """Question, response, right answer; not who answered."""
+def test_request_to_the_judge(snapshot: SnapshotAssertion) -> None:
+    """Question, response and right answer, without the subject."""
     prompt = asking(asked("judge", "Neil Armstrong", aliases=("Armstrong",)), "Exact Answer: Armstrong")
 
     assert snapshot == [prompt.system, *(message.text for message in prompt.messages), prompt.tools[0].parameters]
 
 
-def test_the_rubric_names_all_that_the_judge_is_shown() -> None:
+def test_rubric_names_all_parts_of_the_request() -> None:
     prompt = asking(asked("judge", aliases=("Lutetia",)), "Exact Answer: Lutetia")
     shown = json.loads(prompt.messages[0].text.splitlines()[1])
 
     assert [] == [name for name in shown if f"`{name}`" not in prompt.system]
 
 
-def test_not_to_know_is_a_third_verdict_where_it_may_be() -> None:
+def test_not_attempted_is_a_third_verdict_if_allowed() -> None:
     enums = [asking(asked("judge", may_abstain=may), "?").tools[0].parameters for may in (False, True)]
 
     assert [False, True] == ["not_attempted" in json.dumps(enum) for enum in enums]
 
 
-def test_a_response_that_is_a_book_is_cut_in_the_middle() -> None:
+def test_very_long_response_is_cut_in_the_middle() -> None:
     """Its end has the answer."""
     (message,) = asking(MOON, "x" * MOST + "y" * MOST + "Exact Answer: z").messages
 
@@ -160,7 +160,7 @@ def test_a_response_that_is_a_book_is_cut_in_the_middle() -> None:
 
 
 def verdicts(*answers: Completion | ModelError, samples: int = 1) -> tuple[Attempt | None, str]:
-    """Return what becomes of a question, and what was in the way."""
+    """Return the result for a question, and the trouble."""
     judgement = QuestionJudge(Listed(*answers), samples)(MOON, "Armstrong")
     return judgement.attempt, judgement.trouble
 
@@ -179,8 +179,8 @@ YES, NO, NONE = calls("yes"), calls("no"), calls("not_attempted")
     ],
     ids=str,
 )
-def test_most_of_the_opinions_decide(answers: Sequence[Completion], attempt: Attempt) -> None:
-    """Right is what more than half find right."""
+def test_majority_of_opinions_decides(answers: Sequence[Completion], attempt: Attempt) -> None:
+    """Correct means that more than half find it correct."""
     assert (attempt, "") == verdicts(*answers, samples=len(answers))
 
 
@@ -247,8 +247,8 @@ def test_code_depends_on_what_the_subject_does_not_know() -> None:
     assert f"correct {code_of(prompts[0])}: yes or no" in in_words(prompts[0]).system
 
 
-def test_who_can_not_be_asked_has_not_graded() -> None:
-    """That is no failure of the subject."""
+def test_unreachable_judge_has_not_graded() -> None:
+    """This is not a failure of the subject."""
     attempt, trouble = verdicts(ModelError(Cause.OVERLOADED, "on fire"))
 
     assert (None, "server error: on fire") == (attempt, trouble)
@@ -259,7 +259,7 @@ def test_judge_with_an_invalid_key_is_an_error() -> None:
         verdicts(ModelError(Cause.AUTHENTICATION, "who are you?"))
 
 
-def test_who_has_no_tools_is_asked_for_words() -> None:
+def test_judge_without_tools_is_asked_for_text() -> None:
     refusal = ModelError(Cause.BAD_REQUEST, "tools are not supported")
     model = Listed(refusal, in_code("yes", "Armstrong"), in_code("no", "Aldrin"))
     judge = QuestionJudge(model, 1)
@@ -269,24 +269,23 @@ def test_who_has_no_tools_is_asked_for_words() -> None:
     assert ": yes or no\n" in model.prompts[1].system
 
 
-def test_words_that_were_recorded_are_replayed() -> None:
-    """The refused request is in no cassette."""
+def test_recorded_text_is_replayed() -> None:
+    """The refused request is not in the cassette."""
     missing = ModelError(Cause.NOT_RECORDED, "the first request differs")
 
     assert (Attempt.CORRECT, "") == verdicts(missing, in_code("yes", "Armstrong"))
     assert (None, str(missing)) == verdicts(missing, ModelError(Cause.NOT_RECORDED, "the second one, too"))
 
 
-def test_words_have_three_verdicts_where_the_tool_has() -> None:
-    """It is the same request."""
+def test_text_has_three_verdicts_if_the_tool_has() -> None:
     prompt = in_words(asking(asked("judge", may_abstain=True), "?"))
 
     assert ": yes or no or not_attempted\n" in prompt.system
     assert "Call" not in prompt.messages[0].text
 
 
-def test_the_same_is_asked_once(tmp_path: Path) -> None:
-    """A judgement is kept with its verdict."""
+def test_same_request_is_made_once(tmp_path: Path) -> None:
+    """A judgement is stored with its verdict."""
     cache = JudgementCache(tmp_path)
     first = QuestionJudge(Listed(calls("no", confidence=60)), 1, cache)(MOON, "Aldrin")
     second = QuestionJudge(Listed(), 1, cache)(MOON, "Aldrin")
@@ -295,8 +294,8 @@ def test_the_same_is_asked_once(tmp_path: Path) -> None:
     assert (Attempt.INCORRECT, 0.6, True) == (second.attempt, second.confidence, second.cached)
 
 
-def test_of_a_confidential_question_only_the_verdict_is_kept(tmp_path: Path) -> None:
-    """Neither in the cache nor in the judgement is a word of what the judge says; nor what was in the way."""
+def test_only_the_verdict_of_a_confidential_question_is_stored(tmp_path: Path) -> None:
+    """Neither the cache nor the judgement contains a word of the judge, or an error message."""
     secret = asked("judge", "Neil Armstrong", confidential=True)
     cache = JudgementCache(tmp_path)
     judgement = QuestionJudge(Listed(calls("no", reasoning="Armstrong it was")), 1, cache)(secret, "Aldrin")
@@ -308,8 +307,8 @@ def test_of_a_confidential_question_only_the_verdict_is_kept(tmp_path: Path) -> 
     assert "server error (withheld: the suite is confidential)" == trouble
 
 
-def test_what_was_judged_in_the_open_is_silent_in_a_confidential_suite(tmp_path: Path) -> None:
-    """An earlier run may have kept it with its reason."""
+def test_cached_reason_is_withheld_in_a_confidential_suite(tmp_path: Path) -> None:
+    """An earlier run may have stored it."""
     cache = JudgementCache(tmp_path)
     QuestionJudge(Listed(calls("no", reasoning="Armstrong it was")), 1, cache)(MOON, "Aldrin")
     found = QuestionJudge(Listed(), 1, cache)(asked("judge", "Neil Armstrong", confidential=True), "Aldrin")

@@ -11,7 +11,7 @@ from pytest_crmeval.questions.play import ask, prompt_of
 from tests.questions import asked
 
 
-def test_the_agent_is_asked_for_an_answer_that_can_be_graded() -> None:
+def test_agent_is_asked_for_an_answer_that_can_be_graded() -> None:
     ends = {grader: prompt_of(asked(grader, "1")).splitlines()[-1] for grader in ("exact", "numeric")}
 
     assert all('"Answer: X"' in end for end in ends.values())
@@ -30,13 +30,13 @@ def test_prompt_says_if_the_agent_may_abstain() -> None:
 
 
 @pytest.mark.parametrize("grader", ["exact", "numeric", "choice", "judge"])
-def test_the_answer_is_not_in_what_is_asked(grader: str) -> None:
+def test_answer_is_not_in_the_question(grader: str) -> None:
     secret = asked(grader, "8417355", aliases=("9921100",), choices=("x", "y") if grader == "choice" else ())
 
     assert not [word for word in ("8417355", "9921100") if word in prompt_of(secret)]
 
 
-def test_the_transcript_has_question_and_answer() -> None:
+def test_transcript_has_question_and_answer() -> None:
     said: list[Message] = []
     transcript = ask(asked(), Scripted(name="s", answer=Reply(text="Answer: Paris")), max_steps=3, messages=said)
 
@@ -63,8 +63,8 @@ def test_agent_with_a_tool_server_gets_none() -> None:
     assert "user None" == ask(asked(), found, max_steps=3).exchanges[0].reply
 
 
-def test_who_only_calls_has_said_nothing() -> None:
-    """When his steps are used up."""
+def test_agent_that_only_calls_tools_gives_no_answer() -> None:
+    """When its steps are used up."""
 
     class Caller:
         name = "caller"

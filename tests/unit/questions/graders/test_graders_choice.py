@@ -1,4 +1,4 @@
-"""One letter is read from a reply, however it is written, and none if it is not surely one."""
+"""One letter is read from a reply in any notation, and none if it is not clearly one."""
 
 import pytest
 
@@ -41,8 +41,8 @@ MANY = asked("choice", "B", choices=tuple(f"the {n}th" for n in range(10)))
         "Answer: B because it melts at 190 °C",
     ],
 )
-def test_one_letter_is_read_however_it_is_written(reply: str) -> None:
-    """Also with its choice, with a reason, and where others are ruled out."""
+def test_one_letter_is_read_in_any_notation(reply: str) -> None:
+    """Also with its choice, with a reason, or if others are ruled out."""
     assert Attempt.CORRECT is graded(B, reply)
 
 
@@ -77,26 +77,26 @@ def test_one_letter_is_read_however_it_is_written(reply: str) -> None:
         r"\boxed{B}? No. \boxed{A}",
     ],
 )
-def test_what_is_not_surely_one_letter_is_wrong(said: str) -> None:
-    """Two letters, one with the text of another, or one that is taken back."""
+def test_reply_that_is_not_clearly_one_letter_is_wrong(said: str) -> None:
+    """Two letters, one with the text of another, or one that is retracted."""
     assert Attempt.INCORRECT is graded(B, f"Answer: {said}")
 
 
-def test_who_thinks_names_no_letter() -> None:
+def test_thinking_aloud_names_no_letter() -> None:
     assert ["B", "", "I"] == [chosen(MANY, f"Answer: {said}") for said in ("B, I think", "B, I", "I")]
 
 
-def test_a_choice_in_latex_is_repeated() -> None:
+def test_choice_in_latex_can_be_repeated() -> None:
     assert ["D", "D", "D"] == [chosen(B, f"Answer: {said}") for said in (r"\(x^2\)", "x^2", r"D) \(x^2\)")]
 
 
 @pytest.mark.parametrize(
     "filling", ["B " * 50_000, "," * 100_000, "not " * 30_000, r"\boxed{B} " * 10_000, "(" * 99_999]
 )
-def test_no_filling_holds_the_reading_up(filling: str) -> None:
-    """However long; the limit of the whole suite would tell."""
+def test_padding_does_not_slow_down_the_grader(filling: str) -> None:
+    """Whatever its length; otherwise the suite's time limit fails the test."""
     assert "" == chosen(B, f"Answer: B{filling} or {filling} C")
 
 
-def test_no_letter_is_chosen_by_who_chooses_several() -> None:
+def test_no_letter_is_read_from_several() -> None:
     assert ["C", "", "", ""] == [chosen(LETTER, said) for said in ("Answer: C", "Answer: C/D", "Answer: X", "Hm.")]

@@ -1,4 +1,4 @@
-"""Graders accept what means the same, and catch what does not."""
+"""Graders accept equivalent answers and reject others."""
 
 import pytest
 
@@ -76,7 +76,7 @@ ARTICLE = asked("choice", "A", choices=("Rome", "Oslo"))
         (ARTICLE, "Answer: A"),
     ],
 )
-def test_what_means_the_same_is_right(question: Question, reply: str) -> None:
+def test_equivalent_answer_is_correct(question: Question, reply: str) -> None:
     assert Attempt.CORRECT is graded(question, reply)
 
 
@@ -118,13 +118,13 @@ def test_what_means_the_same_is_right(question: Question, reply: str) -> None:
         (ARTICLE, "A capital is not easy to name"),
     ],
 )
-def test_what_means_something_else_is_wrong(question: Question, reply: str) -> None:
+def test_different_answer_is_wrong(question: Question, reply: str) -> None:
     assert Attempt.INCORRECT is graded(question, reply)
 
 
 @pytest.mark.parametrize("grader", ["exact", "numeric", "choice", "judge"])
 @pytest.mark.parametrize("reply", ["", " \n"])
-def test_who_says_nothing_has_not_tried(grader: str, reply: str) -> None:
+def test_empty_reply_is_not_attempted(grader: str, reply: str) -> None:
     assert Attempt.NOT_ATTEMPTED is graded(asked(grader, "C", choices=CHOICES), reply)
 
 
@@ -136,7 +136,7 @@ def test_who_says_nothing_has_not_tried(grader: str, reply: str) -> None:
         ("Exact Answer: Buzz Aldrin", None),
     ],
 )
-def test_a_judge_is_needed_unless_it_is_the_reference_to_the_letter(reply: str, attempt: Attempt | None) -> None:
+def test_judge_is_needed_unless_the_answer_equals_the_reference(reply: str, attempt: Attempt | None) -> None:
     assert attempt is graded(asked("judge", "Neil Armstrong"), reply)
 
 
@@ -155,7 +155,7 @@ def test_a_judge_is_needed_unless_it_is_the_reference_to_the_letter(reply: str, 
     ],
     ids=lambda question: question.answer,
 )
-def test_the_oracle_is_always_right(question: Question) -> None:
+def test_oracle_is_always_correct(question: Question) -> None:
     reply = QuestionOracle(question).reply((), ()).text
 
     assert Attempt.CORRECT is graded(question, reply)
@@ -172,14 +172,14 @@ def test_the_oracle_is_always_right(question: Question) -> None:
         "answer" + " " * 200_000 + "x",
     ],
 )
-def test_no_reply_holds_a_grader_up(reply: str) -> None:
-    """However odd it is; the limit of the whole suite would tell."""
+def test_no_reply_slows_down_a_grader(reply: str) -> None:
+    """However odd it is; otherwise the suite's time limit fails the test."""
     for grader, answer in (("exact", "x"), ("numeric", "1"), ("choice", "C")):
         assert Attempt.INCORRECT is graded(asked(grader, answer, choices=CHOICES if grader == "choice" else ()), reply)
 
 
-def test_the_last_answer_counts() -> None:
-    """Spoken ones count where none is named."""
+def test_last_answer_counts() -> None:
+    """An answer in a sentence counts if there is no answer line."""
     assert "b" == final_answer("Answer: a\nAnswer: b\nThe answer is c")
     assert "c." == final_answer("The answer is b, or the answer is c.\nthe answer is c.")
     assert final_answer("There is no telling.") is None
@@ -213,6 +213,6 @@ def test_the_last_answer_counts() -> None:
         ("I am confident.", None),
     ],
 )
-def test_the_confidence_that_was_stated(reply: str, confidence: float | None) -> None:
+def test_stated_confidence_is_read(reply: str, confidence: float | None) -> None:
     """In percent, or as a share; the last one counts."""
     assert confidence == confidence_in(reply)

@@ -1,4 +1,4 @@
-"""One number is read from a reply, however it is written, and none if it is not surely one."""
+"""One number is read from a reply in any notation, and none if it is not clearly one."""
 
 from fractions import Fraction
 
@@ -54,7 +54,7 @@ from tests.questions import asked
         ("3.14", "3.14 ≈ 22/7"),
     ],
 )
-def test_one_number_is_read_however_it_is_written(answer: str, said: str) -> None:
+def test_one_number_is_read_in_any_notation(answer: str, said: str) -> None:
     """In LaTeX, as a power of ten, with its unit or with a reason."""
     assert Attempt.CORRECT is graded(asked("numeric", answer), f"Answer: {said}")
 
@@ -108,8 +108,8 @@ def test_one_number_is_read_however_it_is_written(answer: str, said: str) -> Non
         "it isn't 5",
     ],
 )
-def test_what_is_not_surely_five_is_wrong(said: str) -> None:
-    """Two numbers, a part of a number, or one that is taken back."""
+def test_reply_that_is_not_clearly_five_is_wrong(said: str) -> None:
+    """Two numbers, a part of a number, or one that is retracted."""
     assert Attempt.INCORRECT is graded(asked("numeric", "5"), f"Answer: {said}")
 
 
@@ -133,7 +133,7 @@ def test_what_is_not_surely_five_is_wrong(said: str) -> None:
         ("None.", None),
     ],
 )
-def test_the_last_number_counts_where_no_answer_is_named(reply: str, number: Fraction | None) -> None:
+def test_last_number_counts_without_an_answer_line(reply: str, number: Fraction | None) -> None:
     """Unless it is one of two, or a part of something else."""
     assert number == number_in(reply)
 
@@ -152,7 +152,7 @@ def test_the_last_number_counts_where_no_answer_is_named(reply: str, number: Fra
         ("five", None),
     ],
 )
-def test_a_reference_is_one_number(reference: str, number: Fraction | None) -> None:
+def test_reference_must_be_one_number(reference: str, number: Fraction | None) -> None:
     assert number == number_of(reference)
 
 
@@ -168,7 +168,7 @@ def test_a_reference_is_one_number(reference: str, number: Fraction | None) -> N
         "^{" * 50_000,
     ],
 )
-def test_no_filling_holds_the_reading_up(filling: str) -> None:
-    """However long; the limit of the whole suite would tell."""
+def test_padding_does_not_slow_down_the_grader(filling: str) -> None:
+    """Whatever its length; otherwise the suite's time limit fails the test."""
     assert number_in(f"Answer: {filling} or 7") is None
     assert number_in(f"{filling} and not 7") is None
