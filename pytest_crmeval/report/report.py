@@ -190,8 +190,8 @@ class Report:
             "complete": self.complete,
             "results": [summary.to_dict() for summary in self.standings],
             **({"checkpoints": found} if found else {}),
-            "trials": [trial.to_dict() for trial in self.trials],
             **({"gates": [ruling.to_dict() for ruling in self.rulings]} if self.rulings else {}),
+            "trials": [trial.to_dict() for trial in self.trials],
             **({"comparison": self.comparison.to_dict()} if self.comparison else {}),
         }
 

@@ -155,9 +155,9 @@ def test_what_did_not_pass_comes_first(shown: Path, open_page: Open) -> None:
 def test_search_and_filters_narrow_the_list(shown: Path, open_page: Open) -> None:
     """Words in any order, together with a subject, a verdict and a label; all of it can be taken back."""
     page = open_page(shown)
-    filters(page).get_by_label("Search").fill("0007 deal")
+    filters(page).get_by_role("searchbox").fill("0007 deal")
     by_words = set(column(page, "case"))
-    filters(page).get_by_label("Search").fill("")
+    filters(page).get_by_role("searchbox").fill("")
     filters(page).get_by_label("Subject").select_option("claude")
     filters(page).get_by_label("Verdict").select_option("passed")
     filters(page).get_by_label("Label").select_option(label="refusal")
@@ -289,9 +289,57 @@ def test_what_changed_is_shown_beside_the_baseline(shown: Path, open_page: Open)
     sides = opened(page).locator("#trial .side")
 
     assert {"newly failing"} == changes
-    assert ["Baseline", "This run"] == sides.locator("> h3").all_inner_texts()
-    assert ["✓ passed", "✗ failed"] == [sides.nth(n).locator(".line .chip").first.inner_text() for n in (0, 1)]
-    assert 2 == sides.get_by_text("Who is Acme?").count()
+    assert ["This run", "Baseline"] == sides.locator("> h3").all_inner_texts()
+    assert ["✗ failed", "✓ passed"] == [sides.nth(n).locator(".line .chip").first.inner_text() for n in (0, 1)]
+    assert 2 == page.locator("#trial").get_by_text("Who is Acme?").count()
+
+
+def test_a_trial_shows_its_faults_first_and_folds_turns_without_one(tmp_path: Path, open_page: Open) -> None:
+    """Ids are short, and copied as a whole; what differs between two values is marked."""
+    row = "3f2504e0-4f89-11d3-9a0c-0305e82c3301"
+    scores = (
+        Score(
+            name="state",
+            value=0.0,
+            reason=f"quotes Q ({row}): status expected 'Approved by Ada', actual 'Approved by Bob'",
+        ),
+        Score(name="calls", value=0.5, reason="turn 2: not made: client_search(name='Acme')"),
+    )
+    wrong = replace(hostile(), scores=scores, transcript=dialogue_of("One", f"Two {row}", "Three"))
+    page = open_page(pages.write(keep(tmp_path, [wrong]), tmp_path))
+    page.locator("#trial-table tbody a").click()
+    body = opened(page).locator("#trial-body")
+    folded = body.locator(".turn > details:not([open]) > summary").all_inner_texts()
+
+    assert ["Ada", "Bob"] == body.locator(".wrong mark").all_inner_texts()
+    assert ["Turn 1 no fault · Who is One?", "Turn 3 no fault · Who is Three?"] == folded
+    assert body.evaluate("(each) => each.querySelector('.wrong').offsetTop < each.querySelector('.turn').offsetTop")
+    assert "3f2504e0…" in body.locator(".turn.faulty").inner_text()
+    assert body.get_by_role("button", name=f"Copy {row}").count() > 1
+
+
+def test_a_search_without_results_says_so(shown: Path, open_page: Open) -> None:
+    page = open_page(shown)
+    filters(page).get_by_role("searchbox").fill("nothing has this")
+    says(page, "No trial matches. Clear the filters to see all 241.")
+
+
+def test_a_cause_leads_to_its_trials(shown: Path, open_page: Open) -> None:
+    page = open_page(shown)
+    cause = page.locator(".reasons li", has_text="client_search not called").first
+    trials = cause.locator(".count").inner_text()
+    cause.get_by_role("link").click()
+
+    says(page, f"{trials} of 241 trials")
+
+
+def test_a_trial_of_which_nothing_was_required_is_measured(tmp_path: Path, open_page: Open) -> None:
+    judged = FileOutcome(verdicts={"WA": 1}, samples=((1, 0, 1),))
+    scores = (Score(name="pass@1", value=0.0, threshold=0.0),)
+    trial = Trial(planned=planned_case("a", "b"), verdict=Verdict.PASSED, scores=scores, solutions=judged)
+    page = open_page(pages.write(keep(tmp_path, [trial]), tmp_path))
+
+    assert ["· measured"] == column(page, "verdict")
 
 
 @SCHEMES

@@ -18,7 +18,7 @@ from pytest_crmeval.render.page.baseline import changes_of, earlier_dialogues
 from pytest_crmeval.render.page.beside import baseline_beside, folder_beside
 from pytest_crmeval.render.page.dialogues import dialogue, kept
 from pytest_crmeval.render.page.packs import Packs, packed
-from pytest_crmeval.render.page.rows import rows_of
+from pytest_crmeval.render.page.rows import causes, is_measured, rows_of
 from pytest_crmeval.render.page.view import view_of
 from pytest_crmeval.report.report import Report
 
@@ -93,7 +93,9 @@ def data_of(report: Report, **more: Json) -> str:
     changes = changes_of(report.comparison)
     changed = {str(n): name for n, trial in enumerate(report.trials) if (name := changes.get(_place(trial)))}
     repeats = {str(n): trial.planned.trial for n, trial in enumerate(report.trials) if trial.planned.trial > 1}
-    data: JsonObject = {**rows_of(report.trials), "changes": changed, "repeats": repeats, **more}
+    measured = [n for n, trial in enumerate(report.trials) if is_measured(trial)]
+    known: JsonObject = {"changes": changed, "repeats": repeats, "measured": measured, **causes(report.trials)}
+    data: JsonObject = {**rows_of(report.trials), **known, **more}
     return Markup(in_script(data))  # noqa: S704 (nothing in it ends a script)
 
 

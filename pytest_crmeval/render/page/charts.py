@@ -15,6 +15,8 @@ APART = 13
 """The minimum distance between two labels."""
 MUCH = 20
 """The scale is logarithmic if the largest value is more than this many times the smallest."""
+_UNITS = (("minutes", 120.0), ("seconds", 1.0), ("milliseconds", 0.0))
+"""Units of an axis, and the seconds from which each is used."""
 _SHOWN_RATES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
@@ -177,11 +179,13 @@ def latency(spans: Sequence[tuple[str, int, Sequence[tuple[str, float]]]]) -> Ch
     height = TOP + ROW * len(spans) + BOTTOM
     strips = [_strip(span, scale, TOP + ROW * (number + 0.72)) for number, span in enumerate(spans)]
     marks = ", ".join(name for name, _ in spans[0][2][1:])
+    unit = next(name for name, least in _UNITS if scale.high >= least)
+    size = {"minutes": 60.0, "seconds": 1.0, "milliseconds": 0.001}[unit]
     return Chart(
         title="Latency",
         caption=f"Duration of a trial: the dot is the median, the marks are {marks}.",
-        across="time per trial",
-        x=[Tick(at=scale(value), label=seconds(value)) for value in scale.ticks()],
+        across=f"{unit} per trial",
+        x=[Tick(at=scale(value), label=whole(value / size)) for value in scale.ticks()],
         height=height,
         strips=strips,
         head=("subject", *(name for name, _ in spans[0][2])),

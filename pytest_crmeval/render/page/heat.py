@@ -12,6 +12,9 @@ from pytest_crmeval.report.report import SubjectSummary
 LABELS = 40
 """How many labels of a kind are shown: those with the most cases."""
 
+ENOUGH = (4, 8, 16)
+"""Cases from which a colour is stronger."""
+
 LABELLED = frozenset({"complexity", "category", "split", "tag"})
 """Kinds by which the list of trials can be filtered."""
 
@@ -29,6 +32,11 @@ class Cell:
     """The tooltip."""
     link: str = ""
     """Link to its trials."""
+
+    @property
+    def weight(self) -> int:
+        """How strongly its colour is shown, from 1 to 4: the share of few cases says little."""
+        return 1 + sum(self.size >= enough for enough in ENOUGH)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

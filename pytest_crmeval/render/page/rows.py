@@ -1,5 +1,6 @@
 """The table of trials on the page, in a short form: thousands of rows fit into one file."""
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
@@ -8,9 +9,12 @@ from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, Trial
 from pytest_crmeval.domain.wire import encoded
+from pytest_crmeval.render.page.causes import causes_in, name_of
 from pytest_crmeval.report.outliers import reason_of
 
 T = TypeVar("T", bound=Hashable)
+CAUSES = 200
+"""Causes by which the list can be filtered: the most frequent ones."""
 ROOM = 1_100_000
 """Bytes that the table may take."""
 EXCERPTS = (200, 100, 50, 20, 0)
@@ -59,6 +63,21 @@ def rows_of(trials: Sequence[Trial], room: int = ROOM) -> JsonObject:
         if len(encoded(table)) <= room:
             break
     return table
+
+
+def causes(trials: Sequence[Trial]) -> JsonObject:
+    """Return the causes of failures, and for each trial that did not pass the numbers of its causes."""
+    found = {n: [name_of(*cause) for cause in causes_in(trial)] for n, trial in enumerate(trials) if not trial.passed}
+    counted = Counter(name for names in found.values() for name in names)
+    common = [name for name, _ in counted.most_common(CAUSES)]
+    numbers = {name: number for number, name in enumerate(common)}
+    of = {str(n): [numbers[name] for name in names if name in numbers] for n, names in found.items()}
+    return {"causes": common, "causesOf": of}
+
+
+def is_measured(trial: Trial) -> bool:
+    """Whether nothing was required of a trial, so that passing means only that it was measured."""
+    return trial.solutions is not None and trial.passed and all(score.threshold <= 0 for score in trial.scores)
 
 
 def _numbered(found: Iterable[T]) -> Mapping[T, int]:

@@ -1,12 +1,14 @@
 """The part of the page about one suite: its subjects side by side."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from pytest_crmeval.domain.interval import clustered
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.journal.figures import Figure
-from pytest_crmeval.render.page.charts import Chart, Point, cost_against_quality, latency
+from pytest_crmeval.render.page.causes import Cause, causes_of
+from pytest_crmeval.render.page.charts import Chart, Point, Series, cost_against_quality, curve, latency
 from pytest_crmeval.render.page.curves import (
     CHECKPOINT_HEAD,
     checkpoint_curve,
@@ -15,14 +17,17 @@ from pytest_crmeval.render.page.curves import (
     learning_table,
 )
 from pytest_crmeval.render.page.heat import Heat, heats_of
-from pytest_crmeval.render.page.words import NOTHING, dollars, in_common, interval, rate, seconds, to_trials, words
+from pytest_crmeval.render.page.words import NOTHING, dollars, interval, rate, seconds, signed, words
 from pytest_crmeval.report import costs as bills
+from pytest_crmeval.report.comparison import Contrast
+from pytest_crmeval.report.metrics import SCORED
 from pytest_crmeval.report.numbers import value_of
 from pytest_crmeval.report.report import Report, SubjectSummary
 
 COLOURS = 8
-REASONS = 15
 PERCENTILES = (50, 90, 95, 99)
+FEWEST = 5
+"""Conversations below which a share of them is not drawn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +44,8 @@ class Place:
     cost: str
     per_pass: str
     times: Sequence[str]
+    contrast: Contrast | None = None
+    """The comparison with the baseline."""
 
     @property
     def rate(self) -> str:
@@ -49,6 +56,19 @@ class Place:
     def interval(self) -> str:
         """The 95 % interval of the value."""
         return interval(self.low, self.high)
+
+    @property
+    def change(self) -> str:
+        """The difference from the baseline; a dash if there is none."""
+        found = self.contrast and self.contrast.difference
+        return signed(found.value) if found else NOTHING
+
+    @property
+    def change_mood(self) -> str:
+        """Whether the difference is significantly good or bad; empty if it is neither."""
+        if self.contrast is None or not self.contrast.significant or not self.contrast.difference:
+            return ""
+        return "good" if self.contrast.difference.value > 0 else "bad"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,17 +83,6 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReasonView:
-    """Why trials of a subject did not pass, with a link to them."""
-
-    subject: str
-    colour: int
-    count: int
-    text: str
-    link: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteView:
     """All that the page shows of a suite."""
 
@@ -82,7 +91,7 @@ class SuiteView:
     places: Sequence[Place]
     charts: Sequence[Chart]
     heats: Sequence[Heat]
-    reasons: Sequence[ReasonView]
+    causes: Sequence[Cause]
     figures: Sequence[Figures]
     has_invalid: bool
     has_bills: bool
@@ -99,30 +108,25 @@ def _suite(report: Report, name: str, number: int, colours: Mapping[str, int]) -
     summaries = [summary for summary in report.standings if summary.suite == name]
     trials = [trial for trial in report.trials if trial.planned.suite == name]
     times = {summary.subject: times_of(trials, summary) for summary in summaries}
-    places = [_place(summary, colours[summary.subject] % COLOURS, times[summary.subject]) for summary in summaries]
-    found = [
-        ReasonView(
-            subject=place.summary.subject,
-            colour=place.colour,
-            count=reason.count,
-            text=reason.text,
-            link=to_trials(
-                suite=place.summary.suite,
-                subject=place.summary.subject,
-                verdict=reason.verdict,
-                text=in_common(reason.text),
-            ),
+    places = [
+        replace(
+            _place(summary, colours[summary.subject] % COLOURS, times[summary.subject]),
+            contrast=report.comparison.of(name, summary.subject) if report.comparison else None,
         )
-        for place in places
-        for reason in place.summary.reasons
+        for summary in summaries
     ]
     return SuiteView(
         name=name,
         number=number,
         places=places,
-        charts=[*_curves(name, summaries, colours), *_charts(places, times)],
+        charts=[
+            *_curves(name, summaries, colours),
+            *_charts(places, times),
+            *_repeats(places),
+            *_endurance(places, trials),
+        ],
         heats=heats_of(summaries),
-        reasons=sorted(found, key=lambda reason: (-reason.count, reason.subject, reason.text))[:REASONS],
+        causes=causes_of(name, trials),
         figures=list(_figures(summaries)),
         has_invalid=any(summary.invalid for summary in summaries),
         has_bills=any(summary.bill for summary in summaries),
@@ -161,6 +165,47 @@ def _curves(name: str, summaries: Sequence[SubjectSummary], colours: Mapping[str
     records = [summary.to_dict() for summary in summaries]
     yield from checkpoint_curve(name, records)
     yield from learning_curve(records, {subject: number % COLOURS for subject, number in colours.items()})
+
+
+def _repeats(places: Sequence[Place]) -> Iterator[Chart]:
+    """Yield pass@k, if cases were tried several times."""
+    series = [Series(name=place.summary.subject, colour=place.colour, points=list(_tries(place))) for place in places]
+    if found := [each for each in series if len(each.points) > 1]:
+        yield curve("Repeats", "pass@k: the chance that at least one of k trials of a case passes.", "k", found)
+
+
+def _tries(place: Place) -> Iterator[Point]:
+    for name, figure in place.summary.figures.items():
+        if name.startswith("pass@") and not place.metric:
+            low, high = figure.interval or (figure.value, figure.value)
+            title = f"{place.summary.subject}, {name}: {rate(figure.value)} ({interval(low, high)})"
+            yield Point(x=float(name.removeprefix("pass@")), rate=figure.value, low=low, high=high, title=title)
+
+
+def _endurance(places: Sequence[Place], trials: Sequence[Trial]) -> Iterator[Chart]:
+    """Yield the share of conversations without a fault up to each turn, if there are conversations of several turns."""
+    series = [
+        Series(name=place.summary.subject, colour=place.colour, points=list(_faultless(place.summary.subject, trials)))
+        for place in places
+    ]
+    if found := [each for each in series if len(each.points) > 1]:
+        caption = "Share of conversations in which no turn up to this one has failed."
+        yield curve("First failed turn", caption, "turn", found)
+
+
+def _faultless(subject: str, trials: Sequence[Trial]) -> Iterator[Point]:
+    played = [trial for trial in trials if trial.planned.subject == subject and trial.turns and trial.verdict in SCORED]
+    if len(played) < FEWEST:
+        return
+    for turn in range(1, max(len(trial.turns) for trial in played) + 1):
+        units: dict[str, tuple[float, float]] = {}
+        for trial in played:
+            hits, size = units.get(trial.unit, (0.0, 0.0))
+            units[trial.unit] = (hits + all(each.passed for each in trial.turns[:turn]), size + 1)
+        share = sum(hits for hits, _ in units.values()) / len(played)
+        low, high = clustered(list(units.values())) or (share, share)
+        title = f"{subject}, turn {turn}: {rate(share)} ({interval(low, high)})"
+        yield Point(x=turn, rate=share, low=low, high=high, title=title)
 
 
 def _charts(places: Sequence[Place], times: Mapping[str, Mapping[int, float]]) -> Iterator[Chart]:

@@ -70,10 +70,7 @@ def view_of(report: Report, annotations: Annotations = NO_ANNOTATIONS) -> View:
 
 def _facts(report: Report) -> Iterator[tuple[str, str]]:
     """Yield the facts below the name of the run."""
-    parts = objects(report.run.get("parts"))
     yield "started", moment(report.run["started"])
-    if parts and isinstance(command := parts[-1].get("command"), str):
-        yield "command", command
     if commit := commit_label(report):
         yield "commit", commit
 

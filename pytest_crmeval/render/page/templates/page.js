@@ -2,8 +2,9 @@
 (() => {
   const PAGE = 100;
   const ORDER = { errored: 0, failed: 1, invalid: 2, passed: 3 };
-  const SIGNS = { passed: "✓", failed: "✗", errored: "!", invalid: "∅" };
-  const MOODS = { passed: "good", failed: "bad", errored: "warn", invalid: "plain" };
+  const UUID = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/gi;
+  const SIGNS = { passed: "✓", failed: "✗", errored: "!", invalid: "∅", measured: "·" };
+  const MOODS = { passed: "good", failed: "bad", errored: "warn", invalid: "plain", measured: "plain" };
   const find = (id) => document.getElementById(id);
 
   // Everything that comes from a run goes through here: as text, never as markup.
@@ -12,12 +13,13 @@
     for (const [name, value] of Object.entries(given)) {
       if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
     }
-    element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== ""));
+    element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== ""));
     return element;
   };
 
   const data = JSON.parse(find("trials-data").textContent);
   const at = Object.fromEntries(data.columns.map((name, number) => [name, number]));
+  const measured = new Set(data.measured);
   const trials = data.rows.map((row, number) => {
     const get = (name) => row[at[name]];
     return {
@@ -35,6 +37,9 @@
       labels: get("labels"),
       why: get("why"),
       change: data.changes[number] || "",
+      causes: data.causesOf[number] || [],
+      // Nothing was required of it, so it can't have passed.
+      outcome: measured.has(number) ? "measured" : data.verdicts[get("verdict")],
     };
   });
   for (const trial of trials) trial.text = `${trial.name} ${trial.subject} ${trial.suite} ${trial.why}`.toLowerCase();
@@ -54,7 +59,7 @@
     return low.length ? low : scored.slice(0, 1);
   };
   const columns = [
-    { name: "verdict", title: "Verdict", value: (trial) => ORDER[trial.verdict], cell: (trial) => verdict(trial.verdict) },
+    { name: "verdict", title: "Verdict", value: (trial) => ORDER[trial.verdict], cell: (trial) => verdict(trial.outcome) },
     { name: "case", title: "Case", value: (trial) => trial.name, cell: (trial) => make("a", { href: `#trial-${trial.number}` }, trial.name) },
     data.suites.length > 1 && { name: "suite", title: "Suite", value: (trial) => trial.suite },
     { name: "subject", title: "Subject", value: (trial) => trial.subject },
@@ -70,7 +75,7 @@
   ].filter(Boolean);
 
   const state = { sort: "verdict", falling: false, page: 0, shown: trials };
-  const fields = ["text", "suite", "subject", "verdict", "label", "change"].filter((name) => find(`filter-${name}`));
+  const fields = ["text", "suite", "subject", "verdict", "cause", "label", "change"].filter((name) => find(`filter-${name}`));
   const asked = () => Object.fromEntries(fields.map((name) => [name, find(`filter-${name}`).value]));
 
   const matches = (trial, wanted, parts) =>
@@ -78,6 +83,7 @@
     (!wanted.suite || trial.suite === wanted.suite) &&
     (!wanted.subject || trial.subject === wanted.subject) &&
     (!wanted.verdict || trial.verdict === wanted.verdict) &&
+    (!wanted.cause || trial.causes.includes(Number(wanted.cause))) &&
     (!wanted.label || trial.labels.includes(Number(wanted.label))) &&
     (!wanted.change || trial.change === wanted.change);
 
@@ -105,6 +111,7 @@
     find("trial-table").tBodies[0].replaceChildren(...part.map(rowOf));
     const all = trials.length.toLocaleString("en");
     find("count").textContent = state.shown.length === trials.length ? `${all} trials` : `${state.shown.length.toLocaleString("en")} of ${all} trials`;
+    if (!state.shown.length && trials.length) find("count").textContent = `No trial matches. Clear the filters to see all ${all}.`;
     find("pages").hidden = pages < 2;
     find("page-range").textContent = `${first + 1}–${first + part.length} of ${state.shown.length.toLocaleString("en")}`;
     find("page-back").disabled = state.page === 0;
@@ -147,6 +154,8 @@
       data.labels.forEach(([name, label], number) => { if (name === kind) group.append(make("option", { value: number }, label)); });
       find("filter-label").append(group);
     }
+    data.causes.forEach((name, number) => find("filter-cause").append(make("option", { value: number }, name)));
+    find("filter-cause").parentElement.hidden = !data.causes.length;
     find("filter-suite").parentElement.hidden = data.suites.length < 2;
     find("filter-label").parentElement.hidden = !data.labels.length;
   };
@@ -157,7 +166,7 @@
     for (const [name, value] of wanted) {
       if (!fields.includes(name)) continue;
       const label = name === "label" && data.labels.findIndex(([kind, text]) => `${kind}:${text}` === value);
-      find(`filter-${name}`).value = name === "label" ? label : value;
+      find(`filter-${name}`).value = name === "label" ? label : name === "cause" ? data.causes.indexOf(value) : value;
     }
     state.page = 0;
     select();
@@ -219,23 +228,51 @@
     const names = [...new Set(rows.flatMap((row) => Object.keys(row)))].filter((name) => rows.some((row) => row[name] !== null && row[name] !== undefined));
     return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rows" }, make("table", {},
       make("thead", {}, make("tr", {}, names.map((name) => make("th", { scope: "col" }, name)))),
-      make("tbody", {}, rows.map((row) => make("tr", {}, names.map((name) => make("td", {}, row[name] === null || row[name] === undefined ? "–" : spelled(row[name]))))))));
+      make("tbody", {}, rows.map((row) => make("tr", {}, names.map((name) => make("td", {}, row[name] === null || row[name] === undefined ? "–" : rich(spelled(row[name])))))))));
   };
 
   const fieldsOf = (row) => make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Fields" }, make("table", {},
     make("tbody", {}, Object.entries(row).filter(([, value]) => value !== null).map(([name, value]) =>
-      make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, spelled(value)))))));
+      make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, rich(spelled(value))))))));
+
+  // An id is shown by its beginning; a click copies all of it.
+  const copyOf = (id) => {
+    const button = make("button", { type: "button", class: "id", title: `Copy ${id}`, "aria-label": `Copy ${id}` }, `${id.slice(0, 8)}…`);
+    const say = (text) => { button.textContent = text; setTimeout(() => { button.textContent = `${id.slice(0, 8)}…`; }, 1500); };
+    button.addEventListener("click", () => navigator.clipboard?.writeText(id).then(() => say("copied"), () => say("not copied")));
+    return button;
+  };
+  const rich = (text) => {
+    const parts = [];
+    let place = 0;
+    for (const found of text.matchAll(UUID)) {
+      parts.push(text.slice(place, found.index), copyOf(found[0]));
+      place = found.index + found[0].length;
+    }
+    return [...parts, text.slice(place)];
+  };
+
+  // What differs between an expected and an actual value is marked, if they have something in common.
+  const marked = (text, other, kind) => {
+    let start = 0;
+    while (start < text.length && start < other.length && text[start] === other[start]) start += 1;
+    let end = 0;
+    while (end < text.length - start && end < other.length - start && text.at(-1 - end) === other.at(-1 - end)) end += 1;
+    const middle = text.slice(start, text.length - end);
+    if (!middle || start + end < 3) return make("span", { class: kind }, rich(text));
+    return make("span", { class: kind }, text.slice(0, start), make("mark", {}, middle), text.slice(text.length - end));
+  };
 
   const callOf = (call) => {
     const given = call.arguments;
     const words = isRow(given)
-      ? Object.entries(given).flatMap(([name, value], n) => [n ? ", " : "", make("span", { class: "name" }, `${name}=`), JSON.stringify(value)])
+      ? Object.entries(given).flatMap(([name, value], n) => [n ? ", " : "", make("span", { class: "name" }, `${name}=`), rich(JSON.stringify(value))])
       : [JSON.stringify(given)];
     return make("div", { class: "call" }, "→ ", make("b", {}, call.tool), "(", words, ")");
   };
 
   const resultOf = (result) => {
-    if (result.error) return make("p", { class: "refused" }, `← ${result.error.kind}: ${result.error.message}`);
+    if (result.error) return make("p", { class: "refused" }, rich(`← ${result.error.kind}: ${result.error.message}`));
     const rows = rowsIn(result.value);
     const detail = rows ? `← ${rows.length} ${rows.length === 1 ? "row" : "rows"}` : isRow(result.value) ? `← ${Object.keys(result.value).length} fields` : "← value";
     const single = rows && rows.length === 1 ? rows[0] : isRow(result.value) && !rows ? result.value : null;
@@ -245,8 +282,8 @@
 
   const faultOf = (fault) => {
     const where = `${fault.turn ? `turn ${fault.turn}: ` : ""}${fault.text}`;
-    if (fault.expected === undefined) return make("li", {}, `✗ ${fault.score}: ${where}`);
-    return make("li", {}, `✗ ${fault.score}: ${where} `, make("span", { class: "expected" }, `expected ${fault.expected}`), ", ", make("span", { class: "actual" }, `actual ${fault.actual}`));
+    if (fault.expected === undefined) return make("li", {}, rich(`✗ ${fault.score}: ${where}`));
+    return make("li", {}, rich(`✗ ${fault.score}: ${where} `), "expected ", marked(fault.expected, fault.actual, "expected"), ", actual ", marked(fault.actual, fault.expected, "actual"));
   };
 
   const messageOf = (message) =>
@@ -255,10 +292,21 @@
       message.text || !(message.calls || message.results) ? make("div", { class: "text" }, message.text || (message.thoughts ? "(thoughts only, no reply)" : "(no reply)")) : null,
       (message.calls || []).map(callOf), (message.results || []).map(resultOf)));
 
-  const turnOf = (turn, number) =>
-    make("article", { class: "turn", "aria-label": `Turn ${number + 1}` }, make("h4", {}, `Turn ${number + 1}`), turn.said.map(messageOf),
+  const saidIn = (turn) => turn.said.find((message) => message.speaker === "user")?.text || "";
+  const saidBy = (turn) => JSON.stringify([turn.said, turn.cut]);
+  // A turn without a fault is folded if another one has a fault.
+  const turnOf = (turn, number, { folded, other }) => {
+    const differs = other && saidBy(other) !== saidBy(turn);
+    const title = [`Turn ${number + 1}`, turn.faults ? make("small", { class: "actual" }, ` ✗ ${turn.faults.length} ${turn.faults.length === 1 ? "fault" : "faults"}`) : null,
+      differs ? make("small", {}, " · differs") : null].filter(Boolean);
+    const content = [turn.said.map(messageOf),
       turn.cut ? make("p", { class: "said" }, "Stopped: the agent reached the maximum number of steps.") : null,
-      turn.faults ? make("ul", { class: "faults" }, turn.faults.map(faultOf)) : null);
+      turn.faults ? make("ul", { class: "faults" }, turn.faults.map(faultOf)) : null];
+    const named = { class: `turn${turn.faults ? " faulty" : ""}`, "aria-label": `Turn ${number + 1}` };
+    if (!folded) return make("article", named, make("h4", {}, title), content);
+    return make("article", named, make("details", {}, make("summary", {}, title, make("small", {}, ` no fault · ${saidIn(turn).slice(0, 100)}`)), content));
+  };
+  const isFolded = (detail, turn) => Boolean(detail.turns.some((each) => each.faults) && !turn.faults && !turn.cut);
 
   const wholeOf = (faults) =>
     make("div", { class: "wrong" }, make("h4", {}, "Faults of the whole conversation"),
@@ -267,9 +315,9 @@
         make("tbody", {}, faults.map((fault) => {
           const where = `${fault.turn ? `turn ${fault.turn}: ` : ""}${fault.text}`;
           if (fault.expected !== undefined) {
-            return make("tr", {}, make("th", { scope: "row" }, fault.score), make("td", {}, where), make("td", { class: "expected" }, fault.expected), make("td", { class: "actual" }, fault.actual));
+            return make("tr", {}, make("th", { scope: "row" }, fault.score), make("td", {}, rich(where)), make("td", { class: "expected" }, marked(fault.expected, fault.actual, "")), make("td", { class: "actual" }, marked(fault.actual, fault.expected, "")));
           }
-          return make("tr", {}, make("th", { scope: "row" }, fault.score), make("td", { colspan: "3", class: fault.lack ? "expected" : "actual" }, where));
+          return make("tr", {}, make("th", { scope: "row" }, fault.score), make("td", { colspan: "3", class: fault.lack ? "expected" : "actual" }, rich(where)));
         })))));
 
   const judgeOf = (judge) =>
@@ -311,18 +359,40 @@
     return detail.where ? "The dialogue is empty." : "No transcript of this trial.";
   };
 
+  const headOf = (title, detail, outcome) => [
+    title ? make("h3", {}, title) : null,
+    make("div", { class: "line" }, outcome ? verdict(outcome) : null, outcome === "measured" ? null : scoresOf(detail.scores),
+      detail.answer ? make("span", {}, `answer ${detail.answer.attempt.replaceAll("_", " ")}`) : null),
+    detail.reason ? make("p", { class: "text" }, detail.reason) : null,
+  ].filter(Boolean);
+
+  const restOf = (detail) => [
+    detail.turns || detail.solutions ? null : make("p", { class: "note" }, missingOf(detail)),
+    detail.judge ? judgeOf(detail.judge) : null,
+    detail.solutions ? solutionsOf(detail.solutions) : null,
+    detail.learning ? learningOf(detail.learning) : null,
+    (detail.notes || []).map((note) => make("p", { class: "note" }, note)),
+  ].flat().filter(Boolean);
+
+  const turnsOf = (detail) => (detail.turns || []).map((turn, number) => turnOf(turn, number, { folded: isFolded(detail, turn) }));
+
   const sideOf = (title, detail, outcome) =>
-    make("section", { class: "side" },
-      title ? make("h3", {}, title) : null,
-      make("div", { class: "line" }, outcome ? verdict(outcome) : null, scoresOf(detail.scores),
-        detail.answer ? make("span", {}, `answer ${detail.answer.attempt.replaceAll("_", " ")}`) : null),
-      detail.reason ? make("p", { class: "text" }, detail.reason) : null,
-      detail.turns ? detail.turns.map(turnOf) : detail.solutions ? null : make("p", { class: "note" }, missingOf(detail)),
-      detail.faults ? wholeOf(detail.faults) : null,
-      detail.judge ? judgeOf(detail.judge) : null,
-      detail.solutions ? solutionsOf(detail.solutions) : null,
-      detail.learning ? learningOf(detail.learning) : null,
-      (detail.notes || []).map((note) => make("p", { class: "note" }, note)));
+    make("section", { class: "side" }, headOf(title, detail, outcome), detail.faults ? wholeOf(detail.faults) : null, turnsOf(detail), restOf(detail));
+
+  // Two dialogues: what is wrong with each, then turn beside turn.
+  const besideOf = (before, after, outcome) => {
+    const columns = [["This run", after, outcome], ["Baseline", before, before.verdict]];
+    const rows = [columns.map(([title, detail, found]) => make("section", { class: "side" }, headOf(title, detail, found), detail.faults ? wholeOf(detail.faults) : null))];
+    const [mine, theirs] = [after.turns || [], before.turns || []];
+    const isWrong = [...mine, ...theirs].some((turn) => turn.faults);
+    for (let number = 0; number < Math.max(mine.length, theirs.length); number += 1) {
+      const other = [theirs[number], mine[number]];
+      const folded = isWrong && other.every((turn) => turn && !turn.faults && !turn.cut) && saidBy(other[0]) === saidBy(other[1]);
+      rows.push([mine[number], theirs[number]].map((turn, side) => (turn ? turnOf(turn, number, { folded, other: other[side] || { said: [] } }) : make("p", { class: "note" }, `Turn ${number + 1} was not played.`))));
+    }
+    rows.push([after, before].map((detail) => make("div", {}, restOf(detail))));
+    return rows.map((pair) => make("div", { class: "sides" }, pair));
+  };
 
   const factsOf = (trial, detail) => {
     const labels = detail.labels || {};
@@ -355,13 +425,18 @@
     find("trial-body").replaceChildren(make("p", { class: "note" }, "Loading …"));
     find("trial-title").focus();
     const parts = await dialogueOf(number).then((detail) => layOut(trial, detail), () => [
-      make("div", { class: "line" }, verdict(trial.verdict)), trial.why ? make("p", { class: "text" }, trial.why) : null,
+      make("div", { class: "line" }, verdict(trial.outcome)), trial.why ? make("p", { class: "text" }, trial.why) : null,
       make("p", { class: "note" }, data.served ? "This dialogue can't be loaded: the run has changed, or crmeval view has ended. Load the page again." : `The dialogues are missing: keep the folder ${data.folder}/page beside this file.`),
     ].filter(Boolean));
     if (opened !== number) return;
     dialog.classList.toggle("two", parts.two === true);
     find("trial-body").replaceChildren(...parts);
     dialog.scrollTop = 0;
+    // It opens where it first went wrong, unless all of it is in sight.
+    const first = find("trial-body").querySelector(".wrong, .turn.faulty");
+    if (first && first.getBoundingClientRect().bottom > dialog.getBoundingClientRect().bottom) {
+      dialog.scrollTop = first.offsetTop - dialog.querySelector("header").offsetHeight - 12;
+    }
   };
 
   // ---- what people say about the verdict; only `crmeval view` can store it
@@ -404,10 +479,8 @@
   };
 
   const layOut = (trial, detail) => {
-    const sides = detail.before
-      ? [sideOf("Baseline", detail.before, detail.before.verdict), sideOf("This run", detail, trial.verdict)]
-      : [sideOf("", detail, trial.verdict)];
-    const parts = [make("div", { class: "sides" }, sides), ...annotationsOf(trial, detail), make("h3", {}, "About this trial"), factsOf(trial, detail)];
+    const sides = detail.before ? besideOf(detail.before, detail, trial.outcome) : [make("div", { class: "sides" }, sideOf("", detail, trial.outcome))];
+    const parts = [...sides, ...annotationsOf(trial, detail), make("h3", {}, "About this trial"), factsOf(trial, detail)];
     parts.two = Boolean(detail.before);
     return parts;
   };

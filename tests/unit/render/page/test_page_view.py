@@ -8,14 +8,14 @@ import pytest
 
 from pytest_crmeval.domain.file_outcome import FileOutcome
 from pytest_crmeval.domain.score import Verdict
-from pytest_crmeval.domain.trial import Labels
+from pytest_crmeval.domain.trial import Labels, TurnOutcome
 from pytest_crmeval.journal.figures import Figure
 from pytest_crmeval.render.page.baseline import baseline_of, changes_of
 from pytest_crmeval.render.page.gates import GateView
 from pytest_crmeval.render.page.heat import LABELS, heats_of
 from pytest_crmeval.render.page.suites import suites_of
 from pytest_crmeval.render.page.view import view_of
-from pytest_crmeval.render.page.words import amount, in_common, percent, seconds, signed, to_trials
+from pytest_crmeval.render.page.words import amount, percent, seconds, signed, to_trials
 from pytest_crmeval.report import files as reports
 from pytest_crmeval.report.comparison import CaseChange
 from pytest_crmeval.report.outcome import outcome_of
@@ -78,7 +78,7 @@ def test_page_shows_the_origin_of_the_figures() -> None:
     view = view_of(replace(report(trial("one")), run=facts))
 
     assert ("commit", "0123456789ab with uncommitted changes") in view.facts
-    assert ("command", "pytest evals/ -n 3") in view.facts
+    assert "command: pytest evals/ -n 3" in dict(view.origin)["part 1"]
     assert ("other", "1, \N{EN DASH}, deep no") in view.origin
     assert "seed: 0" in dict(view.origin)["part 1"]
 
@@ -131,12 +131,53 @@ def test_of_many_labels_the_largest_are_shown() -> None:
     assert (LABELS, 20) == (len(heat.rows), heat.more)
 
 
-def test_reasons_lead_to_trials_that_have_them() -> None:
-    """By what they have in common: what differs is not to be searched for."""
-    (suite,) = suites_of(report(*trials_of(60, words=1)))
+def test_causes_lead_to_trials_that_have_them() -> None:
+    """A trial with several faults counts for each of its causes, once."""
+    trials = trials_of(60, words=1)
+    (suite,) = suites_of(report(*trials))
+    failed = sum(not each.passed for each in trials)
 
-    assert "state: clients: missing:" == in_common(suite.reasons[0].text)
-    assert suite.reasons[0].link.endswith("&text=state%3A+clients%3A+missing%3A")
+    assert {
+        ("state", "client not created"),
+        ("state", "wrong contact title"),
+        ("calls", "client_search not called"),
+    } == {(cause.score, cause.text) for cause in suite.causes}
+    assert {failed} == {cause.trials for cause in suite.causes}
+    assert suite.causes[0].link.endswith("cause=calls%3A+client_search+not+called")
+
+
+def test_subjects_have_their_change_from_the_baseline() -> None:
+    """Its colour says whether it is significant; controls are apart."""
+    changed = replace(report(*trials_of(60)), comparison=comparison(["a"], ["b"]))
+    (suite,) = suites_of(changed)
+    changes = {place.summary.subject: (place.change, place.change_mood) for place in suite.places}
+
+    assert {
+        "claude": ("\N{MINUS SIGN}0.040", "bad"),
+        "gpt-4.1": ("\N{EN DASH}", ""),
+        "gpt-4.1-mini": ("\N{EN DASH}", ""),
+    } == changes
+
+
+def test_turns_and_repeats_have_charts() -> None:
+    """The share of conversations without a fault falls from turn to turn; pass@k rises."""
+    turn = TurnOutcome(tool="client_search", called=True, replied=True, steps=1, errors=0)
+    trials = [
+        replace(
+            each,
+            turns=(turn, replace(turn, called=each.passed), turn),
+            planned=replace(each.planned, trial=k, key=f"{each.planned.key}{k}"),
+        )
+        for k, seed in ((1, 7), (2, 8))
+        for each in trials_of(60, seed=seed)
+    ]
+    charts = {chart.title: chart for chart in suites_of(report(*trials))[0].charts}
+    falling = [float(row[2]) for row in charts["First failed turn"].rows if row[1] == "claude"]
+    rising = [float(row[2]) for row in charts["Repeats"].rows if row[1] == "claude"]
+
+    assert 1.0 == falling[0] > falling[1] == falling[2]
+    assert 2 == len(rising)
+    assert rising[0] < rising[1]
 
 
 def test_gate_shows_value_interval_margin_and_cases_needed() -> None:

@@ -1,0 +1,68 @@
+"""Why trials did not pass, in words."""
+
+from dataclasses import replace
+
+from pytest_crmeval.domain.explanation import Fault
+from pytest_crmeval.domain.score import Score, Verdict
+from pytest_crmeval.domain.trial import Trial
+from pytest_crmeval.render.page.causes import causes_in, causes_of, in_words
+from pytest_crmeval.render.page.rows import causes, is_measured
+from tests.fakes import planned, trial
+
+IN_WORDS = {
+    "quotes Q (3f2504e0-4f89-11d3-9a0c-0305e82c3301): status expected 'Approved', actual 'Draft'": "wrong quote status",
+    "opportunities o-1: close_date expected None, actual '2026-01-01'": "wrong opportunity close date",
+    "notes: missing: content='Call back.'": "note not created",
+    "notes: 2 unexpected: content='Hello.'": "unexpected note",
+    "clients Acme (c-1): was deleted": "client deleted by mistake",
+    "clients Acme (c-1): should have been deleted": "client not deleted",
+    "not made: client_search(name='Acme')": "client_search not called",
+    "not written: modify_client(client_id='c-1')": "modify_client not called, or with other values",
+    "written but not requested: delete_quote(quote_id='q-1')": "delete_quote called without a request",
+    "written but not requested, and undone in the same turn: add_note()": "add_note called without a request",
+    "neither tried nor looked up: add_note(content='x'), which the CRM refuses": "add_note neither tried nor looked up",
+    "no call was answered; expected add_note(content='x')": "add_note not answered",
+    "the reply does not say 84000.5": "the reply does not say #",
+    "own scorer: 17 of 20 expected": "own scorer: # of # expected",
+}
+
+
+def test_faults_differ_by_what_is_wrong_and_not_by_ids_and_values() -> None:
+    assert IN_WORDS == {text: in_words(Fault(score="state", text=text)) for text in IN_WORDS}
+
+
+def failed(case: str, *reasons: str) -> Trial:
+    """Return a trial with these reasons."""
+    return replace(
+        trial(planned(case), Verdict.FAILED), scores=(Score(name="state", value=0.0, reason="\n".join(reasons)),)
+    )
+
+
+def test_the_most_frequent_cause_comes_first_with_an_example() -> None:
+    trials = [
+        failed("one", "notes: missing: content='a'", "notes: missing: content='b'"),
+        failed("two", "notes: missing: content='c'", "clients Acme (c-1): was deleted"),
+        trial("three"),
+        replace(trial(planned("four"), Verdict.ERRORED), reason="ConnectionError: port 5432"),
+    ]
+    found = [(cause.score, cause.text, cause.trials) for cause in causes_of("crm", trials)]
+
+    assert [("state", "note not created", 2), ("", "errored: ConnectionError: port #", 1)] == found[:2]
+    assert ("state", "client deleted by mistake", 1) == found[2]
+    assert "notes: missing: content='a'" == causes_of("crm", trials)[0].example
+    assert {} == causes_in(trial("three"))
+
+
+def test_the_list_of_trials_can_be_filtered_by_cause() -> None:
+    found = causes(
+        [trial("one"), failed("two", "notes: missing: content='c'"), failed("three", "clients x: was deleted")]
+    )
+
+    assert {
+        "causes": ["state: note not created", "state: client deleted by mistake"],
+        "causesOf": {"1": [0], "2": [1]},
+    } == found
+
+
+def test_other_trials_than_solution_files_are_never_only_measured() -> None:
+    assert not is_measured(replace(trial("one"), scores=(Score(name="state", value=0.0, threshold=0.0),)))
