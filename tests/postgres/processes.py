@@ -63,7 +63,7 @@ def workers_of(leader: int) -> list[int]:
 
 @dataclass
 class Run:
-    """A pytest run that is going on, in a process group of its own, like one in a terminal."""
+    """A pytest run in progress, in a process group of its own, like one in a terminal."""
 
     process: subprocess.Popen[bytes] | ForkedProcess
     folder: Path
@@ -72,7 +72,7 @@ class Run:
     keepers: list[int] = field(default_factory=list)
 
     def journalled(self) -> int:
-        """Count the trials that are in the journal."""
+        """Count the trials in the journal."""
         return sum(path.read_text().count('{"trial"') for path in self.folder.glob("reports/*-*/trials.jsonl"))
 
     def workers(self) -> list[int]:
@@ -80,7 +80,7 @@ class Run:
         return workers_of(self.process.pid)
 
     def look_at_server(self) -> None:
-        """Remember where the embedded server is, to look for what is left of it."""
+        """Remember where the embedded server is, to look for remains of it."""
         for pid in children(self.process.pid):
             command = commands().get(pid, [])
             if any(word.endswith("keeper.py") for word in command):
@@ -93,7 +93,7 @@ class Run:
         assert self.homes, "no embedded server is running"
 
     def interrupt(self) -> None:
-        """Press Ctrl-C: the whole foreground group gets it."""
+        """Press Ctrl-C: the whole foreground group gets the signal."""
         os.killpg(self.process.pid, signal.SIGINT)
 
     def end(self) -> int:
@@ -101,11 +101,11 @@ class Run:
         return self.process.wait(2 * SECONDS)
 
     def output(self) -> str:
-        """Return what was printed."""
+        """Return the output."""
         return (self.folder / "output.txt").read_text()
 
     def nothing_left(self) -> None:
-        """Fail unless the server's processes, its folder and its shared memory are gone, soon."""
+        """Fail unless the server's processes, its folder and its shared memory disappear soon."""
         for home, postmaster in zip(self.homes, self.postmasters, strict=True):
             eventually(lambda home=home: not home.exists(), f"{home} is gone")  # type: ignore[misc]
             eventually(lambda home=home: not mentions(home), f"no process uses {home}")  # type: ignore[misc]
@@ -126,7 +126,7 @@ def _shared_memory(creator: int) -> list[str]:
 def running(
     folder: Path, *arguments: str, environment: dict[str, str] | None = None, forked: bool = False
 ) -> Iterator[Run]:
-    """Start pytest in ``folder``, from nothing or forked; whatever happens, end its process group."""
+    """Start pytest in ``folder``, as a new process or forked; at the end, kill its process group."""
     process: subprocess.Popen[bytes] | ForkedProcess
     command = ["-m", "pytest", "-p", "no:cacheprovider", *arguments]
     variables = {**os.environ, "PYTHONUNBUFFERED": "1", **(environment or {})}

@@ -39,13 +39,13 @@ class OwnServer:
         self._process.wait(300)
 
     def close(self) -> None:
-        """End it at once, if it runs."""
+        """End it at once, if it is running."""
         if self._process.poll() is None:
             os.kill(self._postmaster(), signal.SIGQUIT)
             self._process.wait(300)
 
     def answers(self) -> bool:
-        """Whether the server accepts connections."""
+        """Return whether the server accepts connections."""
         try:
             psycopg.connect(self.conninfo).close()
         except psycopg.OperationalError:

@@ -13,7 +13,7 @@ from tests.projects import ADA, case
 
 @pytest.fixture
 def calibrate(given_server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:  # noqa: ANN401 (a function)
-    """Return a function that calibrates cases and returns status, output and complaints."""
+    """Return a function that calibrates cases and returns status, output and error output."""
     del given_server
 
     def run(*cases: dict[str, Any], options: tuple[str, ...] = ()) -> tuple[int, str, str]:
@@ -37,7 +37,7 @@ def _labelled(folder: Path) -> Iterator[str]:
         yield from ("--replies", str(path))
 
 
-def test_labelled_replies_are_reported_apart(calibrate: Any) -> None:  # noqa: ANN401 (a function)
+def test_labelled_replies_are_reported_separately(calibrate: Any) -> None:  # noqa: ANN401 (a function)
     """Sealed and open sets, without a suite or after the generated flaws; not if `reply` is not a scorer."""
     names = [
         *("labelled false replies, sealed sets, caught", "labelled true replies, sealed sets, accepted"),
@@ -54,8 +54,8 @@ def test_labelled_replies_are_reported_apart(calibrate: Any) -> None:  # noqa: A
     assert "labelled" not in calibrate(case("one"), options=("--scorer", "state"))[1]
 
 
-def test_a_sound_suite(calibrate: Any) -> None:  # noqa: ANN401 (a function)
-    """Figures for people, and for programs."""
+def test_sound_suite_is_reported(calibrate: Any) -> None:  # noqa: ANN401 (a function)
+    """As text and as JSON."""
     status, shown, _ = calibrate(case("one"), case("two"))
 
     assert (0, "2 conversations") == (status, shown.splitlines()[0])
@@ -77,6 +77,6 @@ def test_cases_that_no_agent_can_pass_are_skipped(calibrate: Any) -> None:  # no
     assert (2, "crmeval: no agent can pass any of these cases; crmeval lint shows why\n") == (status, complaint)
 
 
-def test_scores_that_can_not_be_believed_are_status_1(calibrate: Any) -> None:  # noqa: ANN401 (a function)
-    """The reply alone does not tell whether anything was done."""
+def test_unsound_scores_are_status_1(calibrate: Any) -> None:  # noqa: ANN401 (a function)
+    """The reply alone does not show whether anything was done."""
     assert 1 == calibrate(case("one"), options=("--scorer", "reply"))[0]

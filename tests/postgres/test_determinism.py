@@ -11,11 +11,11 @@ from pytest_crmeval.postgres.databases import Address
 from tests.reference_plays import BUNDLE, EVERY
 
 OTHER_PLAN = ("enable_seqscan", "enable_hashagg", "enable_hashjoin", "enable_sort")
-"""Without them, rows come in the order of an index instead of that of the table."""
+"""Without these plans, rows come in the order of an index instead of that of the table."""
 
 
-def test_transcripts_are_equal_with_another_query_plan(server: str) -> None:
-    """The oracle's dialogues, and everything that can be read afterwards without knowing an id, floats included."""
+def test_transcripts_are_the_same_with_another_query_plan(server: str) -> None:
+    """The oracle's dialogues, and everything that can be read afterwards without an id, floats included."""
     address = Address(server)
     with address.connect_apart("usual_plan") as usual, address.connect_apart("other_plan") as other:
         for setting in OTHER_PLAN:

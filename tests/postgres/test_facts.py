@@ -1,4 +1,4 @@
-"""Every fact that a reply has to tell follows from what the CRM answered, and from what the words ask for."""
+"""Every fact that a reply must contain follows from the results of the calls and from the user's words."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,32 +14,32 @@ from tests.reference_plays import ReferencePlay
 from tests.reference_steps import steps_of
 
 PRIME = 7919
-"""Draws from any list evenly enough, and always the same."""
+"""Draws evenly from any list, and always the same."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Due:
-    """What the reply of a turn has to say, and what was shown by then."""
+    """The facts that the reply of a turn must contain, and what was shown by then."""
 
     case: str
     turn: int
     facts: Sequence[Json]
     shown: Sequence[Shown]
-    """One, or where the user wants two things at once, one for each way to tell them apart; none, if nothing was."""
+    """The referent; several if the user wants two things at once; none if nothing was called."""
 
     def __str__(self) -> str:
-        """Tell a person where to look."""
+        """Return the place for an error message."""
         said = self.shown[0].moment.words[-1] if self.shown else ""
         return f"{self.case}, turn {self.turn}: {list(self.facts)}, after {said!r}"
 
     @property
     def derivation(self) -> str:
-        """How the facts follow from what was shown; empty if they don't."""
+        """Return how the facts follow from what was shown; empty if they don't."""
         return next(filter(None, (derivation(shown, self.facts) for shown in self.shown)), "")
 
 
 def due_in(play: ReferencePlay) -> Iterator[Due]:
-    """Yield what the replies of a case have to say."""
+    """Yield the facts of the replies of a case."""
     case = play.case
     wanted = {number: turn.expectation for number, turn in enumerate(case.turns, start=1) if turn.expectation.facts}
     shown: dict[int, list[Shown]] = {number: [] for number in wanted}
@@ -54,19 +54,19 @@ def due_in(play: ReferencePlay) -> Iterator[Due]:
 
 @pytest.fixture(scope="module")
 def due(bundled_plays: list[ReferencePlay]) -> list[Due]:
-    """Return every fact of the suite."""
+    """Return every fact of the sample."""
     return [each for play in bundled_plays for each in due_in(play)]
 
 
-def test_every_expected_fact_follows_from_the_answers_of_the_crm(due: list[Due]) -> None:
-    """The oracle repeats facts in good faith; here they are worked out anew."""
+def test_every_expected_fact_follows_from_the_results_of_the_crm(due: list[Due]) -> None:
+    """The oracle repeats facts without checking them; here they are derived independently."""
     unknown = [str(each) for each in due if not each.derivation]
 
     assert [] == unknown, "\n".join(unknown)
 
 
 def test_every_kind_of_derivation_occurs(due: list[Due]) -> None:
-    """Otherwise one that takes anything could hide behind the others."""
+    """Otherwise one that accepts everything could hide behind the others."""
     found = Counter(each.derivation for each in due)
 
     assert {*DERIVATIONS} == {*found}, found
@@ -74,7 +74,7 @@ def test_every_kind_of_derivation_occurs(due: list[Due]) -> None:
 
 @pytest.mark.parametrize("way", DERIVATIONS)
 def test_corrupted_facts_are_detected(due: list[Due], way: str) -> None:
-    """Of another row, one more or less, the other end, another day, one too few: each way for itself."""
+    """Of another row, one more or less, the other end, another day, one too few: each kind separately."""
     wrong = [each for place, right in enumerate(due) if right.derivation == way for each in corrupted(right, place)]
     believed = [str(each) for each in wrong if each.derivation]
 
@@ -83,7 +83,7 @@ def test_corrupted_facts_are_detected(due: list[Due], way: str) -> None:
 
 
 def corrupted(right: Due, place: int) -> Iterator[Due]:
-    """Yield a turn with other facts, in every way that there is."""
+    """Yield a turn with other facts, in every possible way."""
     for corrupt in (_of_another_row, _of_another_column, _nudged, _dropped, _one_more, _instead_of_nothing):
         facts = corrupt(right, place)
         if facts and {*facts} != {*right.facts}:
@@ -96,7 +96,7 @@ def _swapped(facts: Sequence[Json], place: int, other: Json) -> list[Json]:
 
 
 def _of_another_row(right: Due, place: int) -> Sequence[Json]:
-    """Return what another record of the CRM has in the same column: of those found, if it can be."""
+    """Return the value of another record in the same column: of those found, if possible."""
     fact = right.facts[place % len(right.facts)]
     world = right.shown[0].moment.world
     found = _others(right.shown[0].rows, fact) or _others(list(world.rows.values()), fact)
@@ -110,7 +110,7 @@ def _others(rows: Sequence[Mapping[str, Json]], fact: Json) -> list[Json]:
 
 
 def _of_another_column(right: Due, place: int) -> Sequence[Json]:
-    """Return what else the answer has: another figure, another column of the same row."""
+    """Return another part of the answer: another figure, another column of the same row."""
     shown = right.shown[0]
     whole = [shown.value] if isinstance(shown.value, Mapping) else []
     fact = right.facts[place % len(right.facts)]
@@ -121,7 +121,7 @@ def _of_another_column(right: Due, place: int) -> Sequence[Json]:
 
 
 def _nudged(right: Due, place: int) -> Sequence[Json]:
-    """Return a number that is one too many or too few, or the day after."""
+    """Return a number that is one too large or too small, or the day after."""
     fact = right.facts[place % len(right.facts)]
     if isinstance(fact, int | float):
         return _swapped(right.facts, place, fact + (1 if place % 2 else -1))
@@ -132,7 +132,7 @@ def _nudged(right: Due, place: int) -> Sequence[Json]:
 
 
 def _dropped(right: Due, place: int) -> Sequence[Json]:
-    """Return one fact less."""
+    """Return one fact fewer."""
     at = place % len(right.facts)
     return [*right.facts[:at], *right.facts[at + 1 :]]
 
@@ -144,6 +144,6 @@ def _one_more(right: Due, place: int) -> Sequence[Json]:
 
 
 def _instead_of_nothing(right: Due, place: int) -> Sequence[Json]:
-    """Return a record where there is none, and nothing where there is one."""
+    """Return a record if there is none, and none if there is one."""
     names = sorted(right.shown[0].moment.world.names.values())
     return [names[place * PRIME % len(names)]] if list(right.facts) == ["nothing"] else ["nothing"]

@@ -1,4 +1,4 @@
-"""Users' own tests that use the run's PostgreSQL directly."""
+"""Tests of users that use the run's PostgreSQL directly."""
 
 import os
 from collections.abc import Callable
@@ -75,7 +75,7 @@ def test_postgresql_load_setting_is_applied_to_the_template(project: Project, gi
 
 
 def test_database_of_a_killed_test_is_dropped_by_the_next_run(project: Project, given_server: str) -> None:
-    """It is recognised by its name."""
+    """The database is recognised by its name."""
     del given_server
     pytester = project([case("one")], plugin="postgresql")
     pytester.makepyfile(test_own="import os\n\ndef test_killed(postgresql): os._exit(1)")

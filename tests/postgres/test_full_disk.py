@@ -1,4 +1,4 @@
-"""A disk that is full: real writes that the kernel refuses."""
+"""A full disk: real writes that the kernel refuses."""
 
 import subprocess
 import sys
@@ -25,10 +25,10 @@ def pytest_crmeval_trial_finished(config, trial):
 """
 
 
-def test_a_full_disk_stops_the_run_with_one_line_and_loses_nothing(
+def test_full_disk_stops_the_run_with_one_line_and_loses_nothing(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is in the journal is whole; when there is room again, the run is resumed."""
+    """The journal has complete lines, and the run can be resumed when there is space again."""
     pytester = project([case(f"case-{number}") for number in range(6)])
     pytester.makeconftest(FULL_AFTER_TWO)
     run = "full-disk"

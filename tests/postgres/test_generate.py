@@ -16,8 +16,8 @@ from pytest_crmeval.conversations.dataset.records import ConversationRecord, Tur
 pytestmark = pytest.mark.usefixtures("given_server")
 
 
-def test_the_same_seed_gives_the_same_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Also over a file that is there already: it says the same. Another seed gives others."""
+def test_same_seed_gives_the_same_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also if the file exists with the same content. Another seed gives other conversations."""
     mine, other = tmp_path / "mine.jsonl", tmp_path / "other.jsonl"
 
     assert 0 == cli.main(["generate", "--seed", "7", "--count", "6", "-o", str(mine)])
@@ -32,7 +32,7 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path, capsys: pytest.Captu
 
 
 def test_hard_conversations_are_the_same_for_a_seed(tmp_path: Path) -> None:
-    """They are played before they are written, as the others are."""
+    """They are played before they are written, like the others."""
     files = [tmp_path / name for name in ("one.jsonl", "again.jsonl", "other.jsonl")]
     for file, seed in zip(files, ("5", "5", "6"), strict=True):
         assert 0 == cli.main(["generate", "--level", "hard", "--seed", seed, "--count", "5", "-o", str(file)])
@@ -41,7 +41,7 @@ def test_hard_conversations_are_the_same_for_a_seed(tmp_path: Path) -> None:
     assert all("hard" in json.loads(line)["tags"] for line in files[2].read_text(encoding="utf-8").splitlines())
 
 
-def test_what_is_written_elsewhere_is_not_lost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_existing_file_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mine = tmp_path / "mine.jsonl"
     mine.write_text("written by hand", encoding="utf-8")
 
@@ -52,8 +52,8 @@ def test_what_is_written_elsewhere_is_not_lost(tmp_path: Path, capsys: pytest.Ca
     assert 2 == len(mine.read_text(encoding="utf-8").splitlines())
 
 
-def test_they_can_go_to_another_program(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    """The lines, and nothing but the lines."""
+def test_conversations_can_be_written_to_a_pipe(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    """Only the lines, without messages."""
     cli.main(["generate", "--count", "3", "-o", "-"])
 
     shown = capfdbinary.readouterr()
@@ -61,7 +61,7 @@ def test_they_can_go_to_another_program(capfdbinary: pytest.CaptureFixture[bytes
     assert b"3 conversations" in shown.err
 
 
-def test_there_must_be_a_place_for_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_folder_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert 2 == cli.main(["generate", "-o", str(tmp_path / "nowhere" / "mine.jsonl")])
     assert f"crmeval: {tmp_path / 'nowhere'} is not a folder; create it first\n" == capsys.readouterr().err
     assert 2 == cli.main(["generate", "--count", "1", "-o", str(tmp_path)])
@@ -84,7 +84,7 @@ def test_link_is_followed_and_special_files_are_not_replaced(
 
 
 def test_ascii_terminal_gets_the_same_bytes(tmp_path: Path) -> None:
-    """Names are of many languages."""
+    """Names come from many languages."""
     program = [sys.executable, "-m", "pytest_crmeval.cli", "generate", "--count", "3", "-o", "-"]
     poor = {**os.environ, "LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     cli.main(["generate", "--count", "3", "-o", str(tmp_path / "mine.jsonl")])
@@ -95,7 +95,7 @@ def test_ascii_terminal_gets_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_full_disk_is_reported_in_one_line(tmp_path: Path) -> None:
-    """The kernel refuses the draft, and there is no file."""
+    """The kernel refuses the temporary file, and no file remains."""
     program = (
         "import resource, sys; from pytest_crmeval.cli import main;"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000)); sys.exit(main(sys.argv[1:]))"
@@ -108,7 +108,7 @@ def test_full_disk_is_reported_in_one_line(tmp_path: Path) -> None:
     assert [] == list(tmp_path.iterdir())
 
 
-def test_what_can_not_be_played_is_not_written(
+def test_conversations_that_cannot_be_played_are_not_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def faulty(seed: int, count: int) -> Iterator[ConversationRecord]:

@@ -1,4 +1,4 @@
-"""One trial can't reach out of itself: not into the database, not into another trial, not into another schema."""
+"""A trial can't reach out of itself: neither into the database, nor into another trial or schema."""
 
 import json
 import secrets
@@ -77,7 +77,7 @@ HOSTILE: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def databases(server: str) -> Iterator[RunDatabases]:
-    """Databases of a run of our own on the shared server."""
+    """Databases of a run on the shared server."""
     databases = RunDatabases(Address(server), f"isolation-{secrets.token_hex(3)}")
     alive = databases.open()
     yield databases
@@ -92,7 +92,7 @@ def home(databases: RunDatabases) -> Address:
 
 @pytest.fixture
 def crm(home: Address) -> Iterator[PostgresCrm]:
-    """Give a CRM whose database can be looked at from outside."""
+    """Create a CRM whose database can be inspected from outside."""
     with home.connect() as connection:
         yield PostgresCrm(connection)
 
@@ -103,7 +103,7 @@ def ask(crm: PostgresCrm, tool: str, **arguments: Any) -> ToolResult:  # noqa: A
 
 
 def seen_from_outside(home: Address) -> dict[str, int]:
-    """Return how many rows each table holds for everybody else, and how many other tables there are."""
+    """Return the number of rows of each table as seen by other sessions, and the number of other tables."""
     with home.connect() as connection:
         found = {
             table: connection.execute(sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier(table))).fetchone()
@@ -119,8 +119,8 @@ NOTHING = {**dict.fromkeys((table for table, _ in TABLES.values()), 0), "tables"
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_no_argument_of_any_tool_reaches_out(crm: PostgresCrm, home: Address, tool: str) -> None:
-    """Each is answered in JSON or refused with a reason; the trial goes on, and nothing of it is left."""
+def test_no_argument_of_any_tool_affects_anything_else(crm: PostgresCrm, home: Address, tool: str) -> None:
+    """Each call returns JSON or a refusal with a reason; the trial continues, and nothing of it is left."""
     properties = TOOLS[tool].tool.parameters["properties"]
     assert isinstance(properties, dict)
     good = {name: GOOD[name] for name in TOOLS[tool].required if name in GOOD}
@@ -140,8 +140,8 @@ def test_no_argument_of_any_tool_reaches_out(crm: PostgresCrm, home: Address, to
 
 
 @pytest.mark.parametrize("name", ["commit", "commit_session", "_truncate_tables", "close", "__init__", "SELECT 1", ""])
-def test_nothing_but_tools_can_be_called(crm: PostgresCrm, home: Address, name: str) -> None:
-    """A tool is what is in the registry, not what happens to be an attribute of something."""
+def test_only_tools_can_be_called(crm: PostgresCrm, home: Address, name: str) -> None:
+    """A tool is an entry of the registry, not any attribute of an object."""
     with crm.seeded(SEED, NOW):
         result = ask(crm, name)
 
@@ -150,7 +150,7 @@ def test_nothing_but_tools_can_be_called(crm: PostgresCrm, home: Address, name: 
     assert NOTHING == seen_from_outside(home)
 
 
-def test_a_refused_call_takes_nothing_of_the_world_with_it(crm: PostgresCrm) -> None:
+def test_refused_call_does_not_undo_anything(crm: PostgresCrm) -> None:
     """Neither the seed nor what the agent has written before."""
     with crm.seeded(SEED, NOW):
         ask(crm, "create_new_client", name="Bolt", email="b@bolt.example", status="Active")
@@ -172,8 +172,8 @@ def test_two_trials_never_see_each_other(home: Address) -> None:
     assert dict.fromkeys((table for table, _ in TABLES.values()), 0) == seen.value
 
 
-def test_a_query_that_runs_away_is_a_tool_error(home: Address) -> None:
-    """And the trial goes on when what held it up is over."""
+def test_query_that_takes_too_long_is_a_tool_error(home: Address) -> None:
+    """The trial continues when the lock is released."""
     with home.connect() as connection, home.connect() as other:
         crm = PostgresCrm(connection, timeout_seconds=0.2)
         with crm.seeded(SEED, NOW):
@@ -189,7 +189,7 @@ def test_a_query_that_runs_away_is_a_tool_error(home: Address) -> None:
 
 
 def test_lost_connection_is_not_a_tool_error(home: Address) -> None:
-    """It raises an error for the player."""
+    """The player gets an exception."""
     with (
         home.connect() as connection,
         home.connect() as other,
@@ -206,8 +206,8 @@ def _play_on_a_lost(connection: psycopg.Connection[Any], other: psycopg.Connecti
 
 
 @pytest.mark.parametrize("apart", [False, True])
-def test_tables_do_not_grow_with_the_trials_played(databases: RunDatabases, *, apart: bool) -> None:
-    """Every trial is rolled back: without a vacuum its rows stay in the tables, and every scan reads them."""
+def test_tables_do_not_grow_with_the_number_of_trials(databases: RunDatabases, *, apart: bool) -> None:
+    """Every trial is rolled back: without a vacuum, its rows would stay in the tables and slow down every scan."""
     home = databases.clone("crowded")
     with home.connect_apart("crowded") if apart else home.connect() as connection:
         crm = PostgresCrm(connection)
@@ -225,8 +225,8 @@ def test_tables_do_not_grow_with_the_trials_played(databases: RunDatabases, *, a
         connection.execute("DROP SCHEMA IF EXISTS crowded CASCADE")
 
 
-def test_a_vacuum_that_takes_too_long_costs_no_trial(home: Address, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server may be busy; the trials go on, and the next vacuum does the work."""
+def test_vacuum_that_takes_too_long_costs_no_trial(home: Address, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server may be busy; the trials continue, and the next vacuum does the work."""
     monkeypatch.setattr(postgres, "_VACUUM", b"SELECT pg_sleep(60)")
     monkeypatch.setattr(postgres, "VACUUM_EVERY", 2)
     with home.connect() as connection:

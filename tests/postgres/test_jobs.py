@@ -1,4 +1,4 @@
-"""Runs that are submitted, stopped, killed and resumed: real processes, and a report as if nothing had been."""
+"""Runs that are submitted, stopped, killed and resumed: real processes, with the report of an undisturbed run."""
 
 import json
 import os
@@ -62,9 +62,9 @@ def pytest_terminal_summary():
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     return (yield)
 """
-"""A conftest with which the kernel refuses to write more than two trials, as long as a file is there.
+"""A conftest with which the kernel refuses to write more than two trials while a file exists.
 
-The limit holds for every file of the process, so it ends before the log grows longer than that journal.
+The limit applies to every file of the process, so it ends before the log is longer than that journal.
 """
 
 JUMPING = """
@@ -78,7 +78,7 @@ def pytest_crmeval_trial_finished(config, trial):
     if hours:
         time.time = lambda: wall() + 3600 * hours
 """
-"""A conftest with which the clock of the wall jumps twice: back, and far ahead."""
+"""A conftest with which the system clock jumps twice: back, and far ahead."""
 
 
 class Desk:
@@ -96,7 +96,7 @@ class Desk:
         return self.folder / "reports" / self.run
 
     def types(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Type a command and wait for its end."""
+        """Run a command and wait for its end."""
         command = [sys.executable, "-m", "pytest_crmeval.cli", *words]
         return subprocess.run(
             command, cwd=self.folder, capture_output=True, text=True, check=False, timeout=2 * SECONDS
@@ -104,7 +104,7 @@ class Desk:
 
     @contextmanager
     def running(self, *words: str) -> Iterator[None]:
-        """Type a command and wait for its end after the block."""
+        """Run a command and wait for its end after the block."""
         command = [sys.executable, "-m", "pytest_crmeval.cli", *words]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         with subprocess.Popen(command, cwd=self.folder, **pipes) as process:  # type: ignore[call-overload] # as below
@@ -117,17 +117,17 @@ class Desk:
         assert 0 == said.returncode, said.stderr
 
     def gate(self, cases: int) -> None:
-        """Let so many cases be played in all."""
+        """Let this many cases be played in total."""
         (self.folder / "gate.part").write_text(str(cases))
         (self.folder / "gate.part").replace(self.folder / "gate")
 
     def until(self, cases: int) -> None:
-        """Let so many cases be played, and wait until they are."""
+        """Let this many cases be played, and wait for them."""
         self.gate(cases)
         eventually(lambda: cases == sum(task.done for task in run_of(self.place).tasks), f"{cases} cases are done")
 
     def kill(self) -> None:
-        """Kill the run as the machine does when it has no memory left."""
+        """Kill the run, as the kernel does when memory is exhausted."""
         eventually(lambda: (found := holder_of(self.place)) is not None and found.is_here, "the lock names its holder")
         holder = holder_of(self.place)
         assert holder is not None
@@ -135,7 +135,7 @@ class Desk:
         eventually(lambda: not is_held(self.place), "it is gone")
 
     def listed(self) -> dict[str, Any]:
-        """Return what `crmeval list` shows about the run."""
+        """Return the line of `crmeval list` about the run."""
         runs = json.loads(self.types("list", "--json").stdout)["runs"]
         return next(run for run in runs if run["id"] == self.run)
 
@@ -145,7 +145,7 @@ class Desk:
         return document
 
     def undisturbed(self) -> dict[str, Any]:
-        """Return the figures of the same evaluation, run by pytest alone and left in peace."""
+        """Return the figures of the same evaluation, run by pytest alone and undisturbed."""
         self.gate(1000)
         with running(self.folder, "--crmeval-agent", "gated:Gated", "--crmeval-run", f"u{self.run}"[:40]) as run:
             assert pytest.ExitCode.TESTS_FAILED == run.end(), run.output()
@@ -154,7 +154,7 @@ class Desk:
 
 @pytest.fixture
 def desk(project: Project) -> Iterator[Desk]:
-    """Return a project whose agent waits at a gate; nothing of it runs on when the test is over."""
+    """Return a project whose agent waits at a gate; all its processes end with the test."""
     pytester = project(CASES)
     pytester.makepyfile(gated=GATED)
     desk = Desk(pytester.path)
@@ -163,8 +163,8 @@ def desk(project: Project) -> Iterator[Desk]:
         desk.kill()
 
 
-def test_a_run_that_is_killed_again_and_again_ends_as_if_nothing_had_been(desk: Desk) -> None:
-    """In the middle, in the middle of a line, before it has begun; after each it is lost, and resumed."""
+def test_run_that_is_killed_repeatedly_ends_with_the_same_report(desk: Desk) -> None:
+    """During a case, during a line, before the start; each time it is lost and resumed."""
     desk.submits()
     desk.until(3)
     desk.kill()
@@ -192,7 +192,7 @@ def test_a_run_that_is_killed_again_and_again_ends_as_if_nothing_had_been(desk: 
     assert ("finished", 9, 1) == tuple(desk.listed()[name] for name in ("state", "done", "exit_status"))
 
 
-def test_a_run_that_is_stopped_goes_on_where_it_was(desk: Desk) -> None:
+def test_stopped_run_continues_where_it_was(desk: Desk) -> None:
     desk.submits()
     desk.until(4)
     holder = holder_of(desk.place)
@@ -230,8 +230,8 @@ def test_stopping_a_plain_run_shows_how_to_resume_it(desk: Desk) -> None:
     assert f"2 of 9 cases are done; resume it: pytest ... --crmeval-run={desk.run}\n" in stopped.stdout
 
 
-def test_a_run_that_is_to_stop_now_does(desk: Desk) -> None:
-    """Also one that does not want to; it says stopped, and not lost."""
+def test_run_stops_at_once_with_now(desk: Desk) -> None:
+    """Even if it does not react; its state is stopped, not lost."""
     (desk.folder / "conftest.py").write_text(
         "import signal\ndef pytest_configure():\n    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
     )
@@ -244,7 +244,7 @@ def test_a_run_that_is_to_stop_now_does(desk: Desk) -> None:
     assert ("stopped", 2) == (desk.listed()["state"], desk.listed()["done"])
 
 
-def test_a_run_that_is_stopped_before_it_has_begun(desk: Desk) -> None:
+def test_run_can_be_stopped_before_it_has_started(desk: Desk) -> None:
     desk.submits()
 
     stopped = desk.types("stop", desk.run)
@@ -253,7 +253,7 @@ def test_a_run_that_is_stopped_before_it_has_begun(desk: Desk) -> None:
     assert "stopped" == desk.listed()["state"]
 
 
-def test_a_run_that_is_signalled_while_it_starts_was_stopped(desk: Desk) -> None:
+def test_signal_during_the_start_stops_the_run(desk: Desk) -> None:
     (desk.folder / "conftest.py").write_text(
         "import time\nfrom pathlib import Path\nPath('loading').touch()\nwhile True:\n    time.sleep(0.01)\n"
     )
@@ -317,8 +317,8 @@ def test_run_that_cannot_be_resumed_in_the_background_is_unchanged(desk: Desk) -
     assert "(7 to play, resumed: 2 done)" in again.stdout
 
 
-def test_a_job_on_a_full_disk_is_stopped_and_goes_on_when_there_is_room(desk: Desk) -> None:
-    """What is in the journal is whole, and the job says how to go on."""
+def test_job_on_a_full_disk_is_stopped_and_can_be_resumed(desk: Desk) -> None:
+    """The journal has complete lines, and the job shows the command that resumes it."""
     (desk.folder / "conftest.py").write_text(FULL)
     (desk.folder / "full").touch()
     desk.gate(1000)
@@ -335,7 +335,7 @@ def test_a_job_on_a_full_disk_is_stopped_and_goes_on_when_there_is_room(desk: De
     assert figures(desk.report()) == desk.undisturbed()
 
 
-def test_of_two_submits_at_once_one_wins(desk: Desk) -> None:
+def test_only_one_of_two_simultaneous_submits_wins(desk: Desk) -> None:
     command = [sys.executable, "-m", "pytest_crmeval.cli", "submit", ".", "--agent", "gated:Gated", "--run", desk.run]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": desk.folder}
     both = [subprocess.Popen(command, **pipes) for _ in range(2)]  # type: ignore[call-overload] # mypy can't unpack
@@ -350,8 +350,8 @@ def test_of_two_submits_at_once_one_wins(desk: Desk) -> None:
     assert 9 == (desk.place / "trials.jsonl").read_text().count('{"trial"')
 
 
-def test_a_clock_that_jumps_spoils_nothing(desk: Desk) -> None:
-    """Back by hours, then ahead by days: no time is negative, and the figures are those of a clock that goes right."""
+def test_clock_that_jumps_does_no_harm(desk: Desk) -> None:
+    """Back by hours, then ahead by days: no duration is negative, and the figures are those of a correct clock."""
     (desk.folder / "conftest.py").write_text(JUMPING)
     desk.submits()
     desk.until(4)

@@ -1,4 +1,4 @@
-"""How many labelled replies the scorer `reply` judges rightly."""
+"""How many labelled replies the scorer `reply` classifies correctly."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,12 +15,12 @@ SHARED = Path(__file__).parents[3] / "shared" / "data" / "crm_replies" / "replie
 
 @pytest.fixture(name="crm", scope="module")
 def fixture_crm() -> Iterator[Crm]:
-    """Return a CRM on a PostgreSQL of its own."""
+    """Return a CRM on its own PostgreSQL."""
     with standalone_crm() as crm:
         yield crm
 
 
-def test_replies_that_were_read_while_the_scorer_was_written(crm: Crm) -> None:
+def test_open_sets_of_replies_are_classified(crm: Crm) -> None:
     """True replies are accepted, and most false ones are caught."""
     accepted, true, caught, false = counted(list(judged(played(SETS / "open-1.jsonl", crm))))
 
@@ -30,7 +30,7 @@ def test_replies_that_were_read_while_the_scorer_was_written(crm: Crm) -> None:
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="the shared data is not there")
-def test_replies_of_the_shared_set(crm: Crm) -> None:
+def test_shared_set_of_replies_is_classified(crm: Crm) -> None:
     """At least 99 % of the true ones are accepted, and 90 % of the false ones caught."""
     accepted, true, caught, false = counted(list(judged(played(SHARED, crm))))
 

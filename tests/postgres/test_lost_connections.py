@@ -95,7 +95,7 @@ class Always(Breaking):
 
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OwnServer]:
-    """Give a server that the runs of a test use, and that can be stopped."""
+    """Start a server for the runs of a test, which can be stopped."""
     del tmp_path  # its path may be too long for a socket
     with own_server(Path("/tmp") / f"own-{secrets.token_hex(4)}") as server:  # noqa: S108 (a name of its own)
         monkeypatch.setenv("CRMEVAL_DSN", server.conninfo)
@@ -104,7 +104,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OwnServer]:
 
 @pytest.fixture
 def breaking(project: Project) -> pytest.Pytester:
-    """Make a project whose agent breaks something in the middle of case c05."""
+    """Make a project whose agent breaks something during case c05."""
     pytester = project(many(COUNT))
     pytester.makepyfile(breaking=BREAKING)
     return pytester
@@ -114,7 +114,7 @@ def breaking(project: Project) -> pytest.Pytester:
 def test_lost_connections_do_not_change_verdicts(
     own: OwnServer, breaking: pytest.Pytester, how: str, mode: Sequence[str]
 ) -> None:
-    """All sessions of the run end in the middle of a trial: every case passes, and nothing is left on the server."""
+    """All sessions of the run end during a trial: every case passes, and nothing is left on the server."""
     del own
 
     result = breaking.runpytest("--crmeval-agent", f"breaking:Breaking?how={how}", *mode)
@@ -126,7 +126,7 @@ def test_lost_connections_do_not_change_verdicts(
 
 
 def test_only_the_trial_that_loses_its_connection_twice_is_errored(own: OwnServer, breaking: pytest.Pytester) -> None:
-    """It is played again once; the others pass."""
+    """It is played once more; the others pass."""
     del own
 
     result = breaking.runpytest("--crmeval-agent", "breaking:Always", *SEVERAL)
@@ -251,7 +251,7 @@ def test_sessions_of_a_run_have_no_idle_time_out(server: str, name: str) -> None
 
 
 def stop_when_asked(server: OwnServer, run: Run) -> None:
-    """Stop the server in the middle of case c05, and let its agent go on."""
+    """Stop the server during case c05, and let its agent continue."""
     eventually((run.folder / "stop").exists, "case c05 is being played")
     server.stop()
     (run.folder / "stopped").touch()

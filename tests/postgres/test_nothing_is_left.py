@@ -1,4 +1,4 @@
-"""Whatever ends a run, nothing of its server is left: real processes, real signals."""
+"""However a run ends, nothing of its server is left: real processes, real signals."""
 
 import os
 import signal
@@ -58,7 +58,7 @@ def slow(project: Project, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_nothing_is_left_after_a_normal_end(project: Project) -> None:
-    """Also with failing tests. The second case waits until the server was looked at."""
+    """Also with failing tests. The second case waits until the server was inspected."""
     pytester = project([failing("one"), case("two")])
     pytester.makepyfile(slow=SLOW)
 
@@ -72,7 +72,7 @@ def test_nothing_is_left_after_a_normal_end(project: Project) -> None:
 
 
 def test_nothing_is_left_after_ctrl_c(slow: Path) -> None:
-    """Once: the run stops, what is finished is in journal and report, the rest is counted as not run."""
+    """Once: the run stops, finished cases are in journal and report, the others are not run."""
     with running(slow, "-n", "1", "--crmeval-agent", "slow:Slow", forked=True) as run:
         eventually(lambda: run.journalled() > 3, "trials are in the journal")
         run.look_at_server()
@@ -107,7 +107,7 @@ def test_nothing_is_left_after_ctrl_c_twice(slow: Path) -> None:
     ],
 )
 def test_nothing_is_left_after_the_controller_was_killed(slow: Path, xdist: list[str], number: signal.Signals) -> None:
-    """Gracefully by whatever is not SIGKILL, as by Ctrl-C; the server ends by itself, and the run can be resumed."""
+    """By any signal but SIGKILL it ends as by Ctrl-C; the server ends by itself, and the run can be resumed."""
     arguments = ("--crmeval-agent", "slow:Slow", "--crmeval-run", "the-killed", *xdist)
     with running(slow, *arguments) as run:
         eventually(lambda: run.journalled() > 3, "trials are in the journal")
@@ -127,8 +127,8 @@ def test_nothing_is_left_after_the_controller_was_killed(slow: Path, xdist: list
 
 
 @pytest.mark.parametrize("milliseconds", [50, 250])
-def test_after_the_owner_was_killed_while_the_server_starts(tmp_path: Path, milliseconds: int) -> None:
-    """An initdb that is killed would leave a server, its shared memory and the folder."""
+def test_nothing_is_left_after_the_owner_was_killed_while_the_server_starts(tmp_path: Path, milliseconds: int) -> None:
+    """A killed initdb would leave a server, its shared memory and the folder."""
     before = left_in_memory()
     program = (
         "import time; from pytest_crmeval.postgres.embedded import EmbeddedServer, find_binaries;"
@@ -146,7 +146,7 @@ def test_after_the_owner_was_killed_while_the_server_starts(tmp_path: Path, mill
 
 
 def test_nothing_is_left_after_the_keeper_was_killed(slow: Path) -> None:
-    """The run goes on, and its controller clears the server away."""
+    """The run continues, and its controller removes the server."""
     with running(slow, "-n", "1", "--crmeval-agent", "slow:Waiting", forked=True) as run:
         eventually(lambda: "crmeval server" in run.output(), "it has begun")
         run.look_at_server()
@@ -159,7 +159,7 @@ def test_nothing_is_left_after_the_keeper_was_killed(slow: Path) -> None:
 
 
 def test_nothing_is_left_after_the_postmaster_was_killed(slow: Path) -> None:
-    """The run stops at once and says why, the rest is not run, and the System V segment is gone."""
+    """The run stops at once with the reason, other cases are not run, and the System V segment is removed."""
     with running(slow, "-n", "1", "--crmeval-agent", "slow:Waiting", forked=True) as run:
         eventually(lambda: "crmeval server" in run.output(), "it has begun")
         run.look_at_server()
@@ -261,7 +261,7 @@ def left_in_memory() -> set[str]:
 
 
 def readable(path: Path) -> bool:
-    """Whether the process is still there, and ours to look at."""
+    """Return whether the process still exists and can be inspected."""
     try:
         path.read_text()
     except OSError:
@@ -269,7 +269,7 @@ def readable(path: Path) -> bool:
     return True
 
 
-def test_after_a_worker_was_killed(slow: Path) -> None:
+def test_nothing_is_left_after_a_worker_was_killed(slow: Path) -> None:
     """The run continues with a replacement, which plays the case of the killed worker again."""
     with running(slow, "-n", "2", "--crmeval-agent", "slow:Pausing", forked=True) as run:
         eventually(lambda: run.journalled() > 3, "trials are in the journal")
@@ -283,8 +283,8 @@ def test_after_a_worker_was_killed(slow: Path) -> None:
     assert (30, 0, 0) == (summary["passed"], summary["errored"], summary["not_run"])
 
 
-def test_on_a_given_server(slow: Path, server: str) -> None:
-    """A run drops its databases, those of a crashed worker included."""
+def test_nothing_is_left_on_a_given_server(slow: Path, server: str) -> None:
+    """A run drops its databases, including those of a crashed worker."""
     arguments = ("-n", "2", "--crmeval-agent", "slow:Pausing", "--crmeval-run", "given-crash")
     with running(slow, *arguments, environment={"CRMEVAL_DSN": server}, forked=True) as run:
         eventually(lambda: run.journalled() > 3, "trials are in the journal")
@@ -298,7 +298,7 @@ def test_on_a_given_server(slow: Path, server: str) -> None:
     assert set() == databases(server, "given-crash")
 
 
-def test_on_a_given_server_after_ctrl_c_twice(slow: Path, server: str) -> None:
+def test_nothing_is_left_on_a_given_server_after_ctrl_c_twice(slow: Path, server: str) -> None:
     """Its databases are dropped by the next run at the latest."""
     run_id = "given-interrupt"
     arguments = ("-n", "2", "--crmeval-agent", "slow:Slow", "--crmeval-run", run_id)
@@ -315,8 +315,8 @@ def test_on_a_given_server_after_ctrl_c_twice(slow: Path, server: str) -> None:
     assert set() == databases(server, run_id)
 
 
-def test_leftovers_on_a_given_server_are_swept_by_the_next_run(slow: Path, server: str) -> None:
-    """A killed controller can't drop its databases; the next run does, and leaves those of the living alone."""
+def test_leftovers_on_a_given_server_are_dropped_by_the_next_run(slow: Path, server: str) -> None:
+    """A killed controller can't drop its databases; the next run does, and keeps those of running processes."""
     given = {"CRMEVAL_DSN": server}
     agent = ("--crmeval-agent", "slow:Slow", "-n", "2")
     with running(slow, *agent, "--crmeval-run", "given-dead", environment=given) as run:
@@ -341,7 +341,7 @@ def test_leftovers_on_a_given_server_are_swept_by_the_next_run(slow: Path, serve
 
 
 def sessions(server: str, run: str) -> int:
-    """Count the connections that a run's controller and workers still have; a run with one counts as alive."""
+    """Count the open connections of a run's controller and workers; a run with one counts as alive."""
     with psycopg.connect(server) as connection:
         (count,) = connection.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE starts_with(application_name, %(run)s) "

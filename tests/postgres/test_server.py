@@ -1,4 +1,4 @@
-"""Which PostgreSQL a run uses, and what it says when there is none."""
+"""Which PostgreSQL a run uses, and the error if there is none."""
 
 import os
 import pwd
@@ -30,7 +30,7 @@ def _nothing_given(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def silent() -> Iterator[socket.socket]:
-    """Return a server to which one can connect, and which never says a word."""
+    """Return a server that accepts connections and never answers."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
@@ -56,8 +56,8 @@ def test_low_limit_of_open_files_is_reported(project: Project) -> None:
     assert "no usable PostgreSQL" not in said
 
 
-def test_an_embedded_server_is_the_default(project: Project) -> None:
-    """The header names it and where it comes from."""
+def test_embedded_server_is_the_default(project: Project) -> None:
+    """The header names it and its origin."""
     result = project([case("one")]).runpytest("-n", "1")
 
     result.assert_outcomes(passed=1)
@@ -65,8 +65,8 @@ def test_an_embedded_server_is_the_default(project: Project) -> None:
 
 
 @pytest.mark.parametrize("dsn", ["host=127.0.0.1 port={}", "postgresql://me:secret@127.0.0.1:{}/crm"])
-def test_a_server_that_never_answers(project: Project, silent_port: int, dsn: str) -> None:
-    """Is given up, with one line."""
+def test_server_that_never_answers_is_abandoned(project: Project, silent_port: int, dsn: str) -> None:
+    """With a one-line error."""
     pytester = project()
 
     with pytest.MonkeyPatch.context() as patch:
@@ -89,8 +89,10 @@ def test_a_server_that_never_answers(project: Project, silent_port: int, dsn: st
         ("host=/nowhere", "PostgreSQL at /nowhere:5432 can't be reached: "),
     ],
 )
-def test_a_server_that_is_not_there(project: Project, monkeypatch: pytest.MonkeyPatch, dsn: str, answer: str) -> None:
-    """Nothing else is used instead."""
+def test_unreachable_server_is_an_error(
+    project: Project, monkeypatch: pytest.MonkeyPatch, dsn: str, answer: str
+) -> None:
+    """No other server is used instead."""
     monkeypatch.setenv("CRMEVAL_DSN", dsn)
 
     result = project().runpytest()
@@ -100,7 +102,9 @@ def test_a_server_that_is_not_there(project: Project, monkeypatch: pytest.Monkey
     assert "secret" not in result.stderr.str()
 
 
-def test_a_role_that_may_not_create_databases(project: Project, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_role_without_the_right_to_create_databases_is_refused(
+    project: Project, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute("DROP ROLE IF EXISTS intern")
         connection.execute("CREATE ROLE intern LOGIN")
@@ -115,10 +119,10 @@ def test_a_role_that_may_not_create_databases(project: Project, server: str, mon
     )
 
 
-def test_a_role_that_may_create_databases_and_nothing_else(
+def test_role_that_can_only_create_databases_is_sufficient(
     project: Project, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Is enough; and a conninfo need not name a database."""
+    """And a conninfo need not name a database."""
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute("DROP ROLE IF EXISTS maker")
         connection.execute("CREATE ROLE maker LOGIN CREATEDB")
@@ -128,8 +132,8 @@ def test_a_role_that_may_create_databases_and_nothing_else(
     project().runpytest("-n", "1").assert_outcomes(passed=3)
 
 
-def test_the_options_of_pytest_postgresql_give_a_server(project: Project, server: str) -> None:
-    """Host, port and user, as everywhere with pytest-postgresql."""
+def test_options_of_pytest_postgresql_name_a_server(project: Project, server: str) -> None:
+    """Host, port and user."""
     parts = conninfo_to_dict(server)
     pytester = project(plugin="postgresql")
 
@@ -153,8 +157,8 @@ def test_ini_setting_of_pytest_postgresql_selects_the_server(project: Project, s
     assert f"PostgreSQL at {host}:5432 (external)" == report_of(pytester.path)["run"]["parts"][0]["server"]
 
 
-def test_an_executable_can_be_named(project: Project, tmp_path: Path) -> None:
-    """One that is none is an error, not a reason to take another."""
+def test_executable_can_be_named(project: Project, tmp_path: Path) -> None:
+    """An invalid one is an error, and no other is used."""
     pytester = project(plugin="postgresql")
     good = find_binaries().folder / "pg_ctl"
 
@@ -165,7 +169,9 @@ def test_an_executable_can_be_named(project: Project, tmp_path: Path) -> None:
     assert f"no usable PostgreSQL in {tmp_path}" in result.stderr.str()
 
 
-def test_a_strangers_database_is_never_dropped(project: Project, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_database_of_another_user_is_never_dropped(
+    project: Project, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     strangers = {"crmeval_production", "crmeval_results_2025", "crmeval_x_main"}
     with psycopg.connect(server, autocommit=True) as connection:
         for name in strangers:
@@ -191,10 +197,8 @@ ELSEWHERE = {
 }
 
 
-def test_an_embedded_server_does_not_care_for_the_users_environment(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its PG* variables speak of another server, each of them; and they are there again afterwards."""
+def test_embedded_server_ignores_the_environment_of_the_user(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each PG* variable names another server; they are unchanged afterwards."""
     for name, value in ELSEWHERE.items():
         monkeypatch.setenv(name, value)
 
@@ -204,10 +208,10 @@ def test_an_embedded_server_does_not_care_for_the_users_environment(
 
 
 @pytest.mark.parametrize("folder", ["a blank, ü", "long" * 20])
-def test_an_embedded_server_does_not_care_for_an_odd_tmpdir(
+def test_embedded_server_works_with_an_unusual_tmpdir(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, folder: str
 ) -> None:
-    """A socket's path has to be short and plain; without room in memory another place is found."""
+    """The path of a socket must be short and plain; if there is no room in memory, another place is used."""
     (tmp_path / folder).mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / folder))
     monkeypatch.setattr(embedded, "_suits", lambda place: str(place) != "/dev/shm" and real_suits(place))  # noqa: S108
@@ -223,8 +227,8 @@ def test_an_embedded_server_does_not_care_for_an_odd_tmpdir(
 real_suits = embedded._suits  # noqa: SLF001 (to leave out one place)
 
 
-def test_a_server_is_stopped_though_a_forked_child_holds_its_pipe() -> None:
-    """A test, or multiprocessing, may fork; the child lives on."""
+def test_server_is_stopped_although_a_forked_child_holds_its_pipe() -> None:
+    """A test, or multiprocessing, may fork; the child survives."""
     server = EmbeddedServer(find_binaries())
     server.wait()
     child = os.fork()
@@ -249,8 +253,8 @@ def test_undecodable_address_is_reported(project: Project, monkeypatch: pytest.M
     assert "ERROR: crmeval: PostgreSQL at an invalid address can't be reached" in result.stderr.str()
 
 
-def test_a_strangers_database_is_not_dropped_for_its_name(server: str) -> None:
-    """A run that would need its name does not get it."""
+def test_database_of_another_user_is_not_dropped_because_of_its_name(server: str) -> None:
+    """A run that would need its name is refused."""
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute("CREATE DATABASE crmeval_stranger_main")
     run = RunDatabases(Address(server), "stranger")
@@ -266,7 +270,7 @@ def test_a_strangers_database_is_not_dropped_for_its_name(server: str) -> None:
     assert [] == left
 
 
-def test_what_was_killed_while_it_was_made_is_swept(server: str) -> None:
+def test_incomplete_database_of_a_killed_run_is_dropped(server: str) -> None:
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute('CREATE DATABASE "crmeval_half_new-0123abcd" IS_TEMPLATE true')
     run = RunDatabases(Address(server), "half")
@@ -278,10 +282,8 @@ def test_what_was_killed_while_it_was_made_is_swept(server: str) -> None:
     assert [] == left
 
 
-def test_the_users_environment_is_whole_while_the_server_starts(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Other modules are collected meanwhile, and may look at it."""
+def test_environment_is_complete_while_the_server_starts(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other modules are collected at the same time, and may read it."""
     monkeypatch.setenv("PGHOST", "db.example")
     pytester = project([case("one")])
     pytester.makepyfile(
@@ -301,7 +303,7 @@ def test_the_users_environment_is_whole_while_the_server_starts(
 
 
 def test_many_silent_hosts_take_no_longer_than_one(silent: socket.socket, silent_port: int) -> None:
-    """The deadline is for the server, not for each of its addresses: the last address is never tried."""
+    """The time limit is for the server, not for each of its addresses: the last address is never tried."""
     hosts = make_conninfo(host=",".join(["127.0.0.1"] * 4), port=",".join([str(silent_port)] * 4))
 
     with pytest.raises(ServerUnavailable, match="can't be reached: no answer within 3 s"):
@@ -311,7 +313,7 @@ def test_many_silent_hosts_take_no_longer_than_one(silent: socket.socket, silent
 
 
 def connections_waiting(listener: socket.socket) -> int:
-    """Return how many connections wait to be accepted."""
+    """Return the number of connections that wait to be accepted."""
     listener.setblocking(False)  # noqa: FBT003 (the only argument)
     accepted: list[socket.socket] = []
     try:
@@ -320,13 +322,13 @@ def connections_waiting(listener: socket.socket) -> int:
     except BlockingIOError:
         return len(accepted)
     finally:
-        # Only now: when a connection closes, a client that still waits for an answer goes on to its next address.
+        # Only now: when a connection closes, a client that still waits for an answer tries its next address.
         for connection in accepted:
             connection.close()
 
 
-def test_a_locale_without_letters_is_refused(server: str) -> None:
-    """Searches in any case would find less than elsewhere."""
+def test_ascii_locale_is_refused(server: str) -> None:
+    """Searches that ignore case would find less than elsewhere."""
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute("DROP DATABASE IF EXISTS plain")
         connection.execute("CREATE DATABASE plain TEMPLATE template0 LOCALE_PROVIDER libc LOCALE 'C'")
@@ -335,8 +337,8 @@ def test_a_locale_without_letters_is_refused(server: str) -> None:
         RunDatabases(Address(make_conninfo(server, dbname="plain")), "plain").open()
 
 
-def test_a_host_that_is_gone_without_a_word_is_noticed_within_a_minute(server: str) -> None:
-    """As TCP sees it; what the user gives in the address counts more."""
+def test_silent_host_is_noticed_within_a_minute(server: str) -> None:
+    """By TCP settings, which the address may override."""
     with Address(make_conninfo(server, keepalives_idle=7)).connect() as connection:
         found = connection.info.get_parameters()
 
@@ -344,8 +346,8 @@ def test_a_host_that_is_gone_without_a_word_is_noticed_within_a_minute(server: s
     assert {"keepalives_idle": "7", "keepalives_interval": "10", "tcp_user_timeout": "60000"} == asked
 
 
-def test_two_runs_do_not_share_a_name(server: str) -> None:
-    """The second one is refused while the first is alive."""
+def test_two_runs_cannot_have_the_same_name(server: str) -> None:
+    """The second one is refused while the first is running."""
     first = RunDatabases(Address(server), "twice")
     alive = first.open()
     try:
@@ -355,7 +357,7 @@ def test_two_runs_do_not_share_a_name(server: str) -> None:
         first.close(alive)
 
 
-def test_clones_hold_the_schema_and_nothing_else(server: str) -> None:
+def test_clones_contain_only_the_schema(server: str) -> None:
     run = RunDatabases(Address(server), "clones")
     alive = run.open()
     try:
@@ -380,18 +382,18 @@ class TestAsRoot:
     """PostgreSQL refuses to run as root."""
 
     @pytest.mark.skipif(not embedded._can_unshare(), reason="no user namespaces here")  # noqa: SLF001 (the probe itself)
-    def test_with_a_user_namespace(self) -> None:
-        """The files stay root's."""
+    def test_server_runs_as_root_with_a_user_namespace(self) -> None:
+        """The files still belong to root."""
         self.check(0)
 
     def test_without_a_user_namespace_the_server_runs_as_user_nobody(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Also when its binaries are below a private folder."""
+        """Also if its binaries are in a private folder."""
         monkeypatch.setattr(embedded, "_can_unshare", lambda: False)
 
         self.check(pwd.getpwnam("nobody").pw_uid)
 
-    def test_binaries_below_a_private_folder_are_copied(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        """A ``.venv`` in root's home can't be executed by anybody else."""
+    def test_binaries_in_a_private_folder_are_copied(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        """Only root can execute a ``.venv`` in root's home."""
         monkeypatch.setattr(embedded, "_can_unshare", lambda: False)
         private = tmp_path / "private"
         folder = copied(find_binaries().folder, private)
@@ -400,7 +402,7 @@ class TestAsRoot:
         self.check(pwd.getpwnam("nobody").pw_uid, folder / "pg_ctl")
 
     def check(self, owner: int, executable: Path | None = None) -> None:
-        """Start, look, stop."""
+        """Start the server, inspect it, stop it."""
         server = EmbeddedServer(find_binaries(str(executable) if executable else None))
         home = Path(str(conninfo_to_dict(server.conninfo)["host"]))
         try:
@@ -414,7 +416,7 @@ class TestAsRoot:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user is what everybody else is already")
-def test_as_an_ordinary_user() -> None:
+def test_server_runs_as_an_ordinary_user() -> None:
     nobody = pwd.getpwnam("nobody")
     place = Path("/tmp") / f"crmeval-test-{os.getpid()}"  # noqa: S108 (must be searchable by others: tmp_path is not)
     folder = copied(find_binaries().folder, place)
@@ -442,8 +444,8 @@ def test_as_an_ordinary_user() -> None:
     assert (0, f"{nobody.pw_uid}\n") == (result.returncode, result.stdout), result.stderr
 
 
-def test_a_server_that_can_not_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the end of its own log; and its folder goes."""
+def test_server_that_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the end of its own log; its folder is removed."""
     monkeypatch.setitem(embedded._FAST, "max_wal_size", "enormous")  # noqa: SLF001 (to break it)
 
     server = EmbeddedServer(find_binaries())

@@ -15,27 +15,27 @@ from tests.reference_steps import steps_of
 from tests.sources import SOURCES, Leaf, Question, is_clear, kind_of, leaves_of, sources_of
 
 PRIME = 7919
-"""Draws from any list evenly enough, and always the same."""
+"""Draws evenly from any list, and always the same."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """A value of a case, and where it stands."""
+    """A value of a case, and its place."""
 
     case: str
     turn: int
     implied: bool
     questions: Sequence[Question]
-    """One, or where the user wants two things at once, one for each way to tell them apart."""
+    """The referent; several if the user wants two things at once."""
 
     def __str__(self) -> str:
-        """Tell a person where to look."""
+        """Return the place for an error message."""
         said = self.questions[0].said[-1]
         return f"{self.case}, turn {self.turn}: {self.tool} {self.leaf.argument}={self.leaf.value!r}, after {said!r}"
 
     @property
     def tool(self) -> str:
-        """What is called."""
+        """The tool."""
         return self.questions[0].call.tool
 
     @property
@@ -45,7 +45,7 @@ class Asked:
 
     @cached_property
     def sources(self) -> list[str]:
-        """Where the value may come from."""
+        """Return the possible sources of the value."""
         return [source for question in self.questions for source in sources_of(question)]
 
 
@@ -61,7 +61,7 @@ def asked_in(play: ReferencePlay, implied: Mapping[int, Sequence[str]]) -> Itera
 
 
 def implied_in(path: Path) -> dict[str, dict[int, Sequence[str]]]:
-    """Return the arguments that the words of a turn imply, as the file says."""
+    """Return the arguments that are implied by the words of a turn, as stated in the file."""
     records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return {
         record["conversation_id"]: {turn["turn_id"]: turn.get("implied_args", []) for turn in record["turns"]}
@@ -82,8 +82,8 @@ def test_every_expected_value_has_a_source(asked: list[Asked]) -> None:
     assert [] == unknown, "\n".join(unknown)
 
 
-def test_an_id_stands_for_one_record_only(asked: list[Asked]) -> None:
-    """Where several may be meant, all but one are meant by the words for what is to be set."""
+def test_id_refers_to_exactly_one_record(asked: list[Asked]) -> None:
+    """If several are possible, the words exclude all but one."""
     ids = [value for value in asked if kind_of(value.questions[0]) and value.leaf.argument != "quote_ids"]
     unclear = [str(value) for value in ids if not value.implied and not any(map(is_clear, value.questions))]
 
@@ -92,14 +92,14 @@ def test_an_id_stands_for_one_record_only(asked: list[Asked]) -> None:
 
 
 def test_few_values_are_only_implied(asked: list[Asked]) -> None:
-    """What the words imply without saying it is taken on trust: it must stay an exception."""
+    """Values in `implied_args` are not checked, so they must be an exception."""
     trusted = [value for value in asked if value.implied and not value.sources]
 
     assert len(trusted) <= 0.01 * len(asked), "\n".join(map(str, trusted))
 
 
 def test_sources_of_many_kinds_are_found(asked: list[Asked]) -> None:
-    """Otherwise one that takes anything could hide behind the others."""
+    """Otherwise one that accepts everything could hide behind the others."""
     found = Counter(source for value in asked for source in value.sources)
 
     assert set() == {*SOURCES} - {*found, "default"}
@@ -116,7 +116,7 @@ def test_corrupted_values_have_no_source(asked: list[Asked]) -> None:
 
 @pytest.mark.parametrize("argument", ["amount", "close_date", "opportunity_id", "email", "stage", "title"])
 def test_corrupted_values_of_each_argument_have_no_source(asked: list[Asked], argument: str) -> None:
-    """Each for itself: the average hides nothing."""
+    """Each separately, so that an average hides nothing."""
     wrong = corrupted([value for value in asked if value.leaf.argument == argument], 60)
     believed = [str(value) for value in wrong if value.sources]
 
@@ -125,7 +125,7 @@ def test_corrupted_values_of_each_argument_have_no_source(asked: list[Asked], ar
 
 
 def corrupted(asked: Sequence[Asked], number: int) -> list[Asked]:
-    """Return some of the values, as many as asked for if there are, each with another one in its place."""
+    """Return some of the values, at most the requested number, each replaced by another one."""
     pools: dict[tuple[str, str], set[Json]] = defaultdict(set)
     for value in asked:
         pools[value.tool, value.leaf.argument].add(value.leaf.value)
@@ -136,7 +136,7 @@ def corrupted(asked: Sequence[Asked], number: int) -> list[Asked]:
 
 
 def _corrupted(value: Asked, place: int, pools: Mapping[tuple[str, str], set[Json]]) -> Asked | None:
-    """Return a value with another one in its place: of an id one of the same kind; None if there is no other."""
+    """Return a value with a replacement: for an id one of the same kind; None if there is no other."""
     question = value.questions[0]
     given = {leaf.value for leaf in leaves_of(question.call)}
     kind = kind_of(question)

@@ -29,18 +29,18 @@ with standalone_crm() as crm:
 
 
 def run_of(crm: PostgresCrm) -> str:
-    """Return what the names of a CRM's databases begin with."""
+    """Return the prefix of the names of a CRM's databases."""
     return crm._connection.info.dbname.rpartition("_")[0]  # noqa: SLF001 (only this test needs it)
 
 
 def databases(server: str, run: str) -> set[str]:
-    """Return the databases of a run; other tests make theirs on the same server at the same time."""
+    """Return the databases of a run; other tests create theirs on the same server at the same time."""
     with psycopg.connect(server, autocommit=True) as connection:
         names = connection.execute("SELECT datname FROM pg_database WHERE starts_with(datname, %s)", [run])
         return {name for (name,) in names}
 
 
-def test_on_a_given_server_its_databases_are_dropped(server: str) -> None:
+def test_databases_on_a_given_server_are_dropped(server: str) -> None:
     with standalone_crm(server) as crm:
         run = run_of(crm)
         with crm.seeded({}, NOW):
@@ -50,7 +50,7 @@ def test_on_a_given_server_its_databases_are_dropped(server: str) -> None:
     assert set() == databases(server, run)
 
 
-def test_its_databases_are_dropped_also_when_the_caller_fails(server: str) -> None:
+def test_databases_are_dropped_even_if_the_caller_fails(server: str) -> None:
     runs = []
 
     def fail() -> None:
@@ -73,8 +73,8 @@ def test_missing_server_is_reported_in_one_line() -> None:
 
 
 @pytest.mark.parametrize("interrupted", [False, True], ids=["normal end", "ctrl-c"])
-def test_an_embedded_server_goes_with_it(tmp_path: Path, *, interrupted: bool) -> None:
-    """Its processes, its folder; and pytest was not needed."""
+def test_embedded_server_is_removed(tmp_path: Path, *, interrupted: bool) -> None:
+    """Its processes and its folder; pytest is not needed."""
     environment = {name: value for name, value in os.environ.items() if name != "CRMEVAL_DSN"}
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM],

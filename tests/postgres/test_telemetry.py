@@ -1,4 +1,4 @@
-"""What learners do is in a database of its own, as it happens, and kept when its server goes."""
+"""The actions of learners are stored in their own database as they happen, and exported when its server ends."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ DONE = Lesson(
 
 
 def redacted(value: Json) -> Json:
-    """Take a secret out."""
+    """Remove a secret."""
     return json.loads(json.dumps(value).replace("secret", "[redacted]"))  # type: ignore[no-any-return] # JSON
 
 
@@ -57,7 +57,7 @@ def found(telemetry: Telemetry, table: str) -> list[dict[str, Json]]:
     return [line for line in lines if line["table"] == table]
 
 
-def test_it_is_written_as_it_happens(telemetry: Telemetry) -> None:
+def test_telemetry_is_written_as_it_happens(telemetry: Telemetry) -> None:
     with telemetry.session(planned("one"), KEY) as log:
         log.begun(BEGUN)
         call = ToolCall(tool="create_client", arguments={"name": "secret"})
@@ -98,7 +98,7 @@ def cut_off(server: str, name: str) -> None:
 
 
 def test_failing_telemetry_database_is_reported_and_affects_nothing_else(telemetry: Telemetry, server: str) -> None:
-    """Nothing more is written of this conversation, so that no row lacks those before it; the next one is whole."""
+    """Nothing more of this conversation is written, so no row lacks its predecessors; the next one is complete."""
     with telemetry.session(planned("one"), KEY) as log:
         log.begun(BEGUN)
         cut_off(server, "atlas-of-a-test")
@@ -113,8 +113,8 @@ def test_failing_telemetry_database_is_reported_and_affects_nothing_else(telemet
     assert [] == found(telemetry, "rewards")
 
 
-def test_tables_are_made_once(telemetry: Telemetry) -> None:
-    """Each worker opens it; what is there stays."""
+def test_tables_are_created_once(telemetry: Telemetry) -> None:
+    """Each worker opens the database; its rows are kept."""
     with telemetry.session(planned("one"), KEY) as log:
         log.begun(BEGUN)
     telemetry.open()
@@ -122,7 +122,7 @@ def test_tables_are_made_once(telemetry: Telemetry) -> None:
     assert 1 == len(found(telemetry, "sessions"))
 
 
-def test_an_export_goes_on_where_an_earlier_one_ended(telemetry: Telemetry, tmp_path: Path) -> None:
+def test_export_continues_after_an_earlier_one(telemetry: Telemetry, tmp_path: Path) -> None:
     """A resumed run has a new server, and the old lines."""
     (tmp_path / "atlas.jsonl").write_text('{"table":"sessions"}\n', encoding="utf-8")
     with telemetry.session(planned("one"), KEY) as log:
@@ -139,7 +139,7 @@ def _school(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_school")
-def test_an_embedded_server_leaves_its_telemetry_with_the_report(
+def test_telemetry_of_an_embedded_server_is_exported_next_to_the_report(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("CRMEVAL_DSN", raising=False)
@@ -155,7 +155,7 @@ def test_an_embedded_server_leaves_its_telemetry_with_the_report(
 
 
 @pytest.mark.usefixtures("_school")
-def test_a_database_that_is_given_is_used(project: Project, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_given_database_is_used(project: Project, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     name = "somebody-elses"
     janitor = Janitor(Address(server), name)
     janitor.init()
