@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from pytest_crmeval.conversations.references import REFERENCE
+from pytest_crmeval.conversations.troubled_crm import NO_ANSWER, locked
 from pytest_crmeval.domain.conversation import Conversation, Seed, Turn
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall, ToolResult
 from pytest_crmeval.domain.state import State
+from pytest_crmeval.domain.trouble import Lock, Outage
 from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.ports.crm import Crm
 
@@ -86,10 +88,18 @@ class LeakDetector:
             self._said.append(self._utterance(message.text, turn))
         if message.speaker == "system":
             self._said.append(self._case.policy)
-        results = [repr(result) for result in self._crm.said[self._known :]]
+        results = [repr(result) for result in (*self._crm.said[self._known :], *self._failures())]
         unsaid = self._unsaid(message.speaker, pieces, more=results)
         strange = [piece for piece in pieces if piece and piece not in (*self._said, *results)]
         self.found += unsaid or [f"{'itself' if own else message.speaker}: nobody said {piece!r}" for piece in strange]
+
+    def _failures(self) -> Iterator[ToolResult]:
+        """Yield the answers to calls that fail as the case says, before the CRM is asked."""
+        for trouble in self._case.trouble:
+            if isinstance(trouble, Outage):
+                yield ToolResult(error=NO_ANSWER)
+            if isinstance(trouble, Lock):
+                yield ToolResult(error=locked(trouble))
 
     def _unsaid(self, where: str, pieces: Iterator[str] | Sequence[str], more: Sequence[str] = ()) -> list[str]:
         """Return the secrets in a text that no message has mentioned."""

@@ -48,6 +48,11 @@ class TroubledCrm:
         values = list(call.arguments.values()) if isinstance(call.arguments, Mapping) else []
         for lock in self._locks if writes(call.tool) else ():
             if lock.record in values:
-                message = f"This record is locked: {lock.by} is editing it. It can't be changed at the moment."
-                return ToolResult(error=ToolError(kind="conflict", message=message))
+                return ToolResult(error=locked(lock))
         return self._crm.call(call)
+
+
+def locked(lock: Lock) -> ToolError:
+    """Return the error of a call that would change a locked record."""
+    message = f"This record is locked: {lock.by} is editing it. It can't be changed at the moment."
+    return ToolError(kind="conflict", message=message)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
+from syrupy.assertion import SnapshotAssertion
 
 from pytest_crmeval.domain.messages import Tool
 from pytest_crmeval.ports.crm import Crm
@@ -297,3 +298,11 @@ class TestTwoForms:
         made = caller.example("upload_document", file_url=file_url, document_url="https://b.example")
 
         assert kept == made["file_url"]
+
+
+def test_tools_as_a_model_sees_them_are_what_they_were(crm: Crm, snapshot: SnapshotAssertion) -> None:
+    """With pages, which adds the cursor; whoever changes a description changes what models are measured with."""
+    with crm.seeded({}, NOW, page_size=20):
+        shown = {tool.name: {"description": tool.description, "parameters": tool.parameters} for tool in crm.tools}
+
+    assert snapshot == shown

@@ -25,11 +25,8 @@ from pytest_crmeval.domain.state import TABLES, State
 from pytest_crmeval.ports.crm import CrmConnectionLost, SeedError
 
 TIMEOUT_SECONDS = 5.0
-VACUUM_EVERY = 100
-"""Transactions between two vacuums, which remove rolled-back rows: until then every scan reads them.
-
-A trial has two transactions, one for the reference and one for the agent, so a vacuum adds 0.06 ms per trial.
-"""
+VACUUM_EVERY = 2000
+"""Seeded rows between two vacuums, which remove rolled-back rows: until then every scan reads them."""
 _ENDS_SESSION = frozenset({"FATAL", "PANIC"})
 _SNAPSHOT = (
     sql.SQL("SELECT jsonb_build_object({})")
@@ -64,7 +61,7 @@ class PostgresCrm:
         self._connection = connection
         self._session: CrmSession | None = None
         self._rolled_back = 0
-        """Transactions since the last vacuum."""
+        """Seeded rows since the last vacuum."""
         self._tools = {in_pages: _new_tools(in_pages=in_pages) for in_pages in (False, True)}
         self._in_pages = False
         self._encoded: tuple[Seed, datetime, bytes, Sequence[Jsonb]] | None = None
@@ -109,7 +106,7 @@ class PostgresCrm:
             self._rolled_back = 0
             with suppress(psycopg.errors.QueryCanceled):  # a busy server: the next vacuum removes the rows
                 self._command(_VACUUM)
-        self._rolled_back += 1
+        self._rolled_back += sum(map(len, seed.values())) or 1
         self._command(b"BEGIN")
         try:
             self._insert_seed(seed, now)
@@ -121,7 +118,7 @@ class PostgresCrm:
                 self._tools[self._in_pages] = _new_tools(in_pages=self._in_pages)
             yield
         finally:
-            self._session = None
+            self._session, self._in_pages = None, False
             if not self.is_lost:
                 with suppress(CrmConnectionLost):  # the server rolls back by itself, and the trial is complete
                     self._command(b"ROLLBACK")

@@ -10,7 +10,7 @@ from pytest_crmeval.domain.conversation import Seed
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.ports.crm import SeedError
 
-_LINKS = {"client_id": "Client", "opportunity_id": "Opportunity"}
+_LINKS = (("client_id", "Client"), ("opportunity_id", "Opportunity"))
 
 
 def seed_rows(seed: Seed, now: datetime) -> dict[str, list[dict[str, Any]]]:
@@ -23,13 +23,11 @@ def seed_rows(seed: Seed, now: datetime) -> dict[str, list[dict[str, Any]]]:
         rows = [_row(entity, row_id, given, now) for row_id, given in seed.get(name, {}).items()]
         ids[name] = {row[entity.key] for row in rows}
         for row in rows:
-            links = {**_LINKS, "entity_id": row.get("entity_type")}
-            for column, target in links.items():
-                if column == entity.key or row.get(column) is None or target is None:
-                    continue
-                if row[column] not in ids[target]:
+            for column, target in (*_LINKS, ("entity_id", row.get("entity_type"))):
+                linked = row.get(column) if column != entity.key else None
+                if linked is not None and target is not None and linked not in ids[target]:
                     place = f"seed_data.{entity.name}.{row[entity.key]}.{column}"
-                    raise SeedError(f"{place}: no {target} has the id {row[column]}")
+                    raise SeedError(f"{place}: no {target} has the id {linked}")
         if rows:
             tables[entity.table] = rows
     return tables

@@ -93,6 +93,8 @@ class Knowledge:
         self._readings: list[Reading] = []
         self._unread: list[str] = []
         self._seen: list[Row] = []
+        self._written: list[Row] = []
+        """The arguments of earlier writes."""
         self._entities: set[str] = set()
         self._summarized = False
         self._reachable: Mapping[str, Sequence[Row]] | None = None
@@ -126,6 +128,7 @@ class Knowledge:
     def add_call(self, call: ToolCall) -> None:
         """Add the values that a call writes, and the rows of its entity."""
         brought = [call.arguments] if writes(call.tool) else []  # the filters of a search are part of the label
+        self._written += brought
         self._summarized |= call.tool.startswith("summarize_")
         entity = TOOLS.get(call.tool, "")
         if entity and entity not in self._entities and not makes_new(call.tool):
@@ -148,7 +151,8 @@ class Knowledge:
     def rows_with_ids(self, call: ToolCall) -> Sequence[Row]:
         """Return the rows that a call names by their ids; these ids have to be known as well."""
         ids = {value for value in call.arguments.values() if isinstance(value, str)}
-        return [rows[each] for rows in self.rows.values() for each in sorted(ids & rows.keys())]
+        seeded = [rows[each] for rows in self.rows.values() for each in sorted(ids & rows.keys())]
+        return seeded + [row for row in self._written if not ids.isdisjoint(map(str, row.values()))]
 
     def asks_for_copy(self) -> bool:
         """Whether the user wants a record to be like another one."""
@@ -177,9 +181,16 @@ class Knowledge:
 
     def _finds_id(self, identity: str) -> bool:
         for rows in self.rows.values():
-            if (row := rows.get(identity)) and (len(rows) == 1 or self._mentions(row, self._said_stems)):
+            if (row := rows.get(identity)) and (len(rows) == 1 or self._is_said(row)):
                 return True  # the common case, which needs no other rows
         return any(identity in _ids(row) for row in self.reachable_rows())
+
+    def _is_said(self, row: Row) -> bool:
+        """Whether the user has mentioned a row, or one that it belongs to."""
+        if self._mentions(row, self._said_stems):
+            return True
+        owners = (rows[each] for each in _ids(row) for rows in self.rows.values() if each in rows)
+        return any(self._mentions(owner, self._said_stems) for owner in owners if owner is not row)
 
     def _shown(self) -> set[str]:
         self._shown_words |= _words_of(self._shown_unread)

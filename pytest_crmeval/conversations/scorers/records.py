@@ -16,11 +16,16 @@ from pytest_crmeval.domain.transcript import Answered
 Key = tuple[str, str]
 """The column of a record's id, and the id."""
 _ENTITIES: Mapping[str, str] = {entity: key for entity, (_, key) in TABLES.items()}
+_LINKS = ("client_id", "opportunity_id", "entity_type", "entity_id")
 _WORD = re.compile(r"[^\W_][\w\u0300-\u036f]*(?:['\u2018\u2019\u02bb\u02bc][\w\u0300-\u036f]+)*|&")
 _APOSTROPHE = re.compile(r"['\u2018\u2019\u02bb\u02bc]")
 _ENDINGS = {"ll": "will", "d": "would"}
 SHORT = 3
 """Letters of the shortest word that may stand for a whole name."""
+
+
+_WORDED = ("name", "file_name", "first_name", "last_name", *COLUMNS["text"])
+"""The columns whose words may be spoken of."""
 
 
 class Word(NamedTuple):
@@ -96,14 +101,36 @@ class Phrase(NamedTuple):
 
 
 class PhraseIndex:
-    """The names and texts of records by their first word."""
+    """The names and texts of records by their first word; a record is added when one of its words is looked up."""
 
     def __init__(self) -> None:
+        self.words: set[str] = set()
+        """All words of names and texts."""
+        self._waiting: dict[str, list[tuple[Key, Row]]] = {}
+        """Word -> the records with it that may not be added yet."""
+        self._added: set[int] = set()
         self._found: dict[str, dict[Phrase, set[Key]]] = {}
         self._names: dict[str, dict[tuple[str, ...], Key]] = {}
         """The names of clients and companies by their first word."""
 
     def add(self, key: Key, row: Row) -> None:
+        """Let a record wait until one of its words is looked up."""
+        texts = (str(row[column]) for column in _WORDED if row.get(column))
+        words = {word for text in texts for word in spelled(text)}
+        self.words |= words
+        for word in words:
+            self._waiting.setdefault(word, []).append((key, row))
+
+    def _add_waiting(self, word: str) -> None:
+        """Add the records with a word; with clients and companies those whose names begin alike."""
+        for key, row in self._waiting.pop(word, ()):
+            if id(row) not in self._added:
+                self._added.add(id(row))
+                self._add_row(key, row)
+                if key[0] in ("client_id", "company_id") and (name := spelled(str(row["name"]))):
+                    self._add_waiting(name[0])
+
+    def _add_row(self, key: Key, row: Row) -> None:
         """Add what a record is called, and what it says in its columns of words."""
         for phrase in filter(lambda phrase: phrase.words, _phrases(row)):
             self._add(phrase, key)
@@ -112,6 +139,8 @@ class PhraseIndex:
 
     def get(self, first: str) -> Iterable[Phrase]:
         """Return the phrases that begin with a word."""
+        if first in self._waiting:
+            self._add_waiting(first)
         return self._found.get(first, ())
 
     def match(self, words: Sequence[Word], place: int) -> tuple[Phrase, frozenset[Key]] | None:
@@ -251,8 +280,10 @@ class Records:
 
     def _keep(self, row: Row) -> Key:
         key = key_of(row)
-        if self.rows.get(key) != row:
-            self._links.clear()
+        known = self.rows.get(key)
+        if known != row:
+            if known is None or any(known.get(name) != row.get(name) for name in _LINKS):
+                self._links.clear()
             self.past.setdefault(key, []).append(row)
             self.phrases.add(key, row)
             said = {str(cell) for cell in row.values() if not isinstance(cell, int | float)} - self.texts

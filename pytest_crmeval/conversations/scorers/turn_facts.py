@@ -93,7 +93,8 @@ class TurnFacts:
     def knows_word(self, word: str) -> bool:
         """Whether the dialogue or a record has a word."""
         forms = {word, word.removesuffix("s")}
-        return not forms.isdisjoint(self._heard_words) or not forms.isdisjoint(self.records.vocabulary)
+        known = (self._heard_words, self.records.phrases.words)
+        return not all(map(forms.isdisjoint, known)) or not forms.isdisjoint(self.records.vocabulary)
 
     def knows_id(self, said: str) -> bool:
         """Whether a record or the dialogue has an id, or one that begins so."""

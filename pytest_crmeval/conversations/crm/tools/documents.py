@@ -159,7 +159,8 @@ DEFINITIONS = (
     ),
     ToolDefinition(
         name="add_note",
-        description="Add a note to an opportunity, client, contact, quote or contract.",
+        description="Add a note to an opportunity, client, contact, quote or contract. It is a record of its own, "
+        "which list_notes shows; modify_opportunity and modify_contact change the notes field of a deal or a person.",
         handler=add_note,
         required=NOTE.types("entity_type", "entity_id", "content"),
         optional=NOTE.types("created_by", "created_at"),

@@ -97,6 +97,8 @@ def _any_number(label: str, value: object) -> int | float:
 
 def _number(label: str, value: object) -> Decimal:
     number = _any_number(label, value)
+    if isinstance(number, int) and abs(number) < LIMIT:
+        return Decimal(number)  # the common case
     if abs(number) >= LIMIT or abs(cents := Decimal(str(number)).quantize(Decimal("0.01"))) >= LIMIT:
         raise invalid(f"{label} is too large.")
     return cents
@@ -192,8 +194,9 @@ def _texts(label: str, value: object) -> list[str]:
 
 _TEXT_FILTER: Mapping[str, Json] = {"type": "string", "description": "matches any part of the value, ignoring case"}
 _TEXT_SCHEMA: Mapping[str, Json] = {"type": "string", "pattern": r"\S"}
+_MONEY = "in the currency of the company, without sign or separators"
 _NUMBER_SCHEMA: Mapping[str, Json] = {"type": "number"}
-_DAY_SCHEMA: Mapping[str, Json] = {"type": "string", "format": "date"}
+_DAY_SCHEMA: Mapping[str, Json] = {"type": "string", "format": "date", "description": "YYYY-MM-DD"}
 _ID_SCHEMA: Mapping[str, Json] = {"type": "string", "format": "uuid"}
 _CURSOR_SCHEMA: Mapping[str, Json] = {
     "type": "string",
@@ -221,6 +224,9 @@ def _numeric(
 
 
 TEXT = _searchable(_TEXT_SCHEMA, text)
+NOTES = _searchable(
+    {**_TEXT_SCHEMA, "description": "the notes field of this record; add_note adds a separate note instead"}, text
+)
 EMAIL = _searchable({"type": "string", "format": "email"}, _email)
 FILE_NAME = _searchable(
     {
@@ -229,8 +235,10 @@ FILE_NAME = _searchable(
     },
     _file_name,
 )
-AMOUNT = _numeric({"type": "number", "exclusiveMinimum": 0, "maximum": int(MAX_AMOUNT)}, _amount, _positive)
-NUMBER = _numeric(_NUMBER_SCHEMA, _number, _number)
+AMOUNT = _numeric(
+    {"type": "number", "exclusiveMinimum": 0, "maximum": int(MAX_AMOUNT), "description": _MONEY}, _amount, _positive
+)
+NUMBER = _numeric({"type": "number", "description": _MONEY}, _number, _number)
 PROBABILITY = _numeric(
     {"type": "integer", "minimum": 1, "maximum": 99, "description": "percent"}, _probability, _probability
 )

@@ -22,7 +22,7 @@ Episode = Callable[[Scene], list[Block]]
 _FIRST_DAY = datetime(2025, 1, 6, tzinfo=UTC)
 _WEEKS = 100
 _VOICES = (("plain", 4.0), ("terse", 2.0), ("indirect", 3.0), ("chatty", 2.5))
-_SIZES = (((150, 170), 8.0), ((170, 300), 1.5), ((300, 600), 0.5))
+_SIZES = (((150, 160), 8.5), ((160, 280), 1.0), ((280, 600), 0.5))
 """Ranges of the number of records, with their weights."""
 _ASKS: Sequence[Episode] = (questions_back.two_people, questions_back.two_deals, questions_back.missing_amount)
 _NOTES: Sequence[Episode] = (injections.asked_about_note, injections.amount_in_note)
