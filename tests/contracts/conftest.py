@@ -1,4 +1,4 @@
-"""What the contracts share."""
+"""Fixtures of the contract tests."""
 
 from collections.abc import Iterator
 
@@ -10,6 +10,6 @@ from tests.crm_world import NOW, WORLD, Caller
 
 @pytest.fixture
 def caller(crm: Crm) -> Iterator[Caller]:
-    """Return a caller of a CRM that holds the world of ``tests.crm_world``."""
+    """Return a caller of a CRM with the rows of ``tests.crm_world``."""
     with crm.seeded(WORLD, NOW):
         yield Caller(crm)

@@ -1,4 +1,4 @@
-"""The contract of every agent, and what is kept from it."""
+"""The contract of every agent, and what agents must never see."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -41,11 +41,11 @@ class TestAgent:
     """Every agent that comes with the package."""
 
     def test_agent_passes_the_isinstance_check(self, adapter: str) -> None:
-        """For ``isinstance``, which is how agents of other people are checked."""
+        """``isinstance`` is how agents of users are checked."""
         assert isinstance(ADAPTERS[adapter](), Agent)
 
     def test_agent_has_a_printable_name(self, adapter: str) -> None:
-        """That can be shown in a report."""
+        """Reports show it."""
         name = ADAPTERS[adapter]().name
 
         assert str is type(name)
@@ -53,7 +53,7 @@ class TestAgent:
 
     @pytest.mark.parametrize("dialogue", DIALOGUES)
     def test_agent_replies_with_typed_calls_or_text(self, adapter: str, dialogue: str) -> None:
-        """Typed ones, and nothing else."""
+        """Agent replies with typed calls or text."""
         reply = ADAPTERS[adapter]().reply(DIALOGUES[dialogue], PaperCrm.tools)
 
         assert Reply is type(reply)
@@ -62,7 +62,7 @@ class TestAgent:
 
     @pytest.mark.parametrize("dialogue", DIALOGUES)
     def test_agent_does_not_modify_messages_or_tools(self, adapter: str, dialogue: str) -> None:
-        """Not even when it is given lists."""
+        """Even if they are lists."""
         messages, tools = deepcopy(DIALOGUES[dialogue]), list(PaperCrm.tools)
 
         ADAPTERS[adapter]().reply(messages, tools)
@@ -80,13 +80,13 @@ class TestAgent:
         assert listed == tupled
 
     def test_agent_finishes_every_turn_within_three_steps(self, adapter: str) -> None:
-        """Every turn of a conversation, well before its steps run out."""
+        """In every conversation, well before its steps are used up."""
         transcript = play(CASE, ADAPTERS[adapter](), PaperCrm(), max_steps=3)
 
         assert [False, False] == [exchange.cut for exchange in transcript.exchanges]
 
     def test_agent_keeps_no_state_between_conversations(self, adapter: str) -> None:
-        """One agent is made per process, and plays many."""
+        """One agent is created per process, and plays many conversations."""
         agent = ADAPTERS[adapter]()
 
         first, second = (play(CASE, agent, PaperCrm()) for _ in range(2))
@@ -96,13 +96,13 @@ class TestAgent:
 
 BUNDLED = [BUNDLE, HARD]
 EVERY = 2
-"""One conversation of the sample in so many is searched: the search is slow."""
+"""One in this number of conversations is searched, because the search is slow."""
 HERE = [*BUNDLED, pytest.param(DEV_DATA, marks=pytest.mark.skipif(not DEV_DATA.is_file(), reason="it is not here"))]
 Leak = Callable[[Expectation, Sequence[Message], Sequence[Tool]], tuple[Sequence[Message], Sequence[Tool]]]
 
 
 class Leaking:
-    """A harness that shows an agent more than it may know."""
+    """A faulty harness that shows an agent more than it may know."""
 
     name = "leaking"
 
@@ -112,15 +112,15 @@ class Leaking:
         self._leak = leak
 
     def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
-        """Pass the messages and tools on, and something of the answer key of the turn with them."""
+        """Pass the messages and tools on, with a part of the turn's answer key."""
         turn = sum(message.speaker == "user" for message in messages)
         return self._agent.reply(*self._leak(self._case.turns[turn - 1].expectation, messages, tools))
 
 
 def found_in(play: ReferencePlay, crm: Crm, leak: Leak | None = None) -> Iterator[str]:
-    """Yield what detectors find when a case is played as the harness plays it.
+    """Yield the findings of detectors in a play of a case.
 
-    One says nothing, so that nothing is known by its own words; one plays like the oracle, so that all tools answer.
+    One says nothing, so its own words reveal nothing; one plays like the oracle, so that all tools answer.
     """
     case, tapped = play.case, TappedCrm(crm, said=list(play.said))
     for agent in (mute(), Oracle(case)):
@@ -130,7 +130,7 @@ def found_in(play: ReferencePlay, crm: Crm, leak: Leak | None = None) -> Iterato
 
 
 def begun(play: ReferencePlay) -> ReferencePlay:
-    """Return the play of a conversation that has its first turn only."""
+    """Return the play of the first turn of a conversation."""
     case, first = play.case, play.reference.transcript.exchanges[0]
     return replace(play, case=replace(case, turns=case.turns[:1]), said=play.said[: len(first.calls)])
 
@@ -174,7 +174,7 @@ def offering(
 def prompting(
     expectation: Expectation, messages: Sequence[Message], tools: Sequence[Tool]
 ) -> tuple[Sequence[Message], Sequence[Tool]]:
-    """Put words into the agent's own mouth."""
+    """Add words to the agent's own messages."""
     return [*messages, agent_says(Reply(text=f"I will call {expectation.call.tool}."))], tools
 
 
@@ -203,19 +203,19 @@ class TestTheAnswerKey:
     """An agent is never shown what it is expected to do."""
 
     def test_bundled_cases_exist(self) -> None:
-        """Otherwise the next test would test nothing."""
+        """Otherwise the next test would check nothing."""
         assert BUNDLED
 
     @pytest.mark.parametrize("plays", HERE, ids=lambda path: path.stem, indirect=True)
     def test_answer_key_is_not_in_messages_or_tools(self, crm: Crm, plays: list[ReferencePlay]) -> None:
-        """All of it was said by the user, by the CRM, or by the agent itself."""
+        """Everything in them was said by the user, the CRM or the agent itself."""
         found = {play.case.id: list(found_in(play, crm)) for play in plays[::EVERY]}
 
         assert {} == {name: finds for name, finds in found.items() if finds}
 
     @pytest.mark.parametrize("plays", HERE, ids=lambda path: path.stem, indirect=True)
     def test_leaked_call_is_detected_in_every_conversation(self, crm: Crm, plays: list[ReferencePlay]) -> None:
-        """The test above can fail: a user who adds the expected call to his first words is found out."""
+        """The test above can fail: a user who adds the expected call to the first message is detected."""
         leak = hinting(lambda expected: f"Call {expected.call.tool} with {expected.call.arguments}.")
 
         assert [] == [play.case.id for play in plays[::EVERY] if not any(found_in(begun(play), crm, leak))]
@@ -228,7 +228,7 @@ class TestTheAnswerKey:
         assert expected in found_in(play_of(SECRET, PaperCrm()), PaperCrm(), how)
 
     def test_values_said_by_user_or_crm_are_not_leaks(self) -> None:
-        """Neither an id that the user refers to, nor a name that he gives himself."""
+        """Neither an id that the user mentions, nor a name that the user gives."""
         case = conversation(
             turn("Add Zebedee to write.", call("write", name="Zebedee"), facts=["row-1"]),
             turn("Note on {{turn_1.id}}.", call("write", about="row-1", to="{{turn_1.id}}")),

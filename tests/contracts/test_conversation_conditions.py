@@ -1,4 +1,4 @@
-"""What a conversation can ask of the CRM and of its user: rules, pages, trouble, and reactions."""
+"""What a conversation can require of the CRM and of its user: rules, pages, trouble, and reactions."""
 
 import json
 from collections.abc import Sequence
@@ -93,7 +93,7 @@ def played(crm: Crm, agent: Any, case: Conversation) -> Evidence:  # noqa: ANN40
 
 
 class Hasty(Oracle):
-    """Plays like the oracle, but does in turn 4 what it should ask about, or says that all is well."""
+    """Plays like the oracle, but in turn 4 does what it should ask about, or says that everything is done."""
 
     def __init__(self, case: Conversation, fourth: Reply) -> None:
         super().__init__(case)

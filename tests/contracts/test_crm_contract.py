@@ -1,4 +1,4 @@
-"""What every CRM keeps to: the one on PostgreSQL and the next one, too. The rules of its tools have their own tests."""
+"""The contract of every CRM. The rules of its tools have their own tests."""
 
 import json
 from datetime import datetime, timedelta
@@ -19,15 +19,15 @@ WORLD_COUNTS = {TABLES[entity][0]: len(rows) for entity, rows in WORLD.items()}
 
 
 def counts(state: State) -> dict[str, int]:
-    """Return how many rows each table holds."""
+    """Return the number of rows of each table."""
     return {table: len(found) for table, found in state.items() if found}
 
 
 class TestSeed:
-    """What a CRM holds at the start, and at the end."""
+    """The content of a CRM at the start and at the end."""
 
     def test_the_seeded_rows_are_there(self, crm: Crm) -> None:
-        """Of every entity, and no others."""
+        """Rows of every entity, and no others."""
         with crm.seeded(WORLD, NOW):
             found = crm.snapshot()
 
@@ -35,14 +35,14 @@ class TestSeed:
         assert WORLD_COUNTS == counts(found)
 
     def test_nothing_is_there_that_was_not_seeded(self, crm: Crm) -> None:
-        """Every table is named, also when it is empty."""
+        """Every table is listed, even if it is empty."""
         with crm.seeded({}, NOW):
             found = crm.snapshot()
 
         assert {table: [] for table, _ in TABLES.values()} == found
 
     def test_everything_is_forgotten_at_the_end(self, crm: Crm) -> None:
-        """What was seeded, and what was called."""
+        """Seeded rows, and changes."""
         with crm.seeded(WORLD, NOW):
             crm.call(NEW_CLIENT)
 
@@ -50,7 +50,7 @@ class TestSeed:
             assert {} == counts(crm.snapshot())
 
     def test_everything_is_forgotten_when_the_trial_breaks(self, crm: Crm) -> None:
-        """An agent that raises leaves nothing to the next one."""
+        """An agent that raises leaves nothing behind."""
 
         def broken_trial() -> None:
             with crm.seeded(WORLD, NOW):
@@ -64,7 +64,7 @@ class TestSeed:
             assert {} == counts(crm.snapshot())
 
     def test_two_trials_get_the_same(self, crm: Crm) -> None:
-        """The first one's e-mail address is free again."""
+        """The e-mail address of the first trial is free again."""
         results = []
         for _ in range(2):
             with crm.seeded(WORLD, NOW):
@@ -98,7 +98,7 @@ class TestSeed:
         ],
     )
     def test_invalid_seed_value_is_reported(self, crm: Crm, seed: Seed, place: str) -> None:
-        """The case is broken, not the agent; the next case is played as if nothing had been."""
+        """The case is defective, not the agent; the next case is not affected."""
         with pytest.raises(SeedError) as caught, crm.seeded(seed, NOW):
             pytest.fail("it was seeded")
 
@@ -108,7 +108,7 @@ class TestSeed:
             assert WORLD_COUNTS == counts(crm.snapshot())
 
     def test_inconsistent_seed_rows_are_reported(self, crm: Crm) -> None:
-        """Each is right, but they have the same e-mail address."""
+        """Each is valid, but they have the same e-mail address."""
         seed: Seed = {"Client": {ACME: ADA, NOBODY: ADA}}
 
         with pytest.raises(SeedError, match=r"seed_data.*ada@ada\.example"), crm.seeded(seed, NOW):
@@ -116,11 +116,11 @@ class TestSeed:
 
 
 class TestClock:
-    """Its clock stands at the time that the case says."""
+    """The clock stands still at the time of the case."""
 
     @pytest.mark.parametrize("now", [NOW, NOW - timedelta(days=10_000), NOW + timedelta(days=10_000)])
     def test_what_is_written_is_written_then(self, crm: Crm, now: datetime) -> None:
-        """Seeded or called; not on the day of the run."""
+        """In seeded and in new rows; not the day of the run."""
         with crm.seeded({"Client": {ACME: {"name": "Acme"}}}, now):
             crm.call(NEW_CLIENT)
             clients = crm.snapshot()["clients"]
@@ -128,7 +128,7 @@ class TestClock:
         assert [now, now] == [datetime.fromisoformat(str(row["created_date"])) for row in clients]
 
     def test_it_stands_still(self, caller: Caller) -> None:
-        """Two rows are written at the same time, however long the agent thinks in between."""
+        """Two rows are written at the same time, however long the agent takes in between."""
         first = caller.get("add_note", entity_type="Client", entity_id=ACME, content="One.")
         second = caller.get("add_note", entity_type="Client", entity_id=ACME, content="Two.")
 
@@ -136,23 +136,23 @@ class TestClock:
 
 
 def test_nothing_can_be_called_outside_of_a_trial(crm: Crm) -> None:
-    """It would change the CRM for good."""
+    """It would change the CRM permanently."""
     with pytest.raises(RuntimeError, match="outside of seeded"):
         crm.call(ToolCall(tool="client_search"))
 
 
 class TestSnapshot:
-    """What a CRM says that it holds."""
+    """A snapshot of the CRM."""
 
     def test_it_is_json(self, crm: Crm) -> None:
-        """No dates, decimals or UUIDs: it goes over a wire and to a disk."""
+        """No dates, decimals or UUIDs, because it is encoded and stored."""
         with crm.seeded(WORLD, NOW):
             state = crm.snapshot()
 
         assert state == json.loads(json.dumps(state, allow_nan=False))
 
     def test_a_row_has_every_column(self, caller: Caller) -> None:
-        """Null where there is nothing."""
+        """Null if there is no value."""
         state = caller.crm.snapshot()
 
         for entity, (table, _) in TABLES.items():
@@ -165,7 +165,7 @@ class TestSnapshot:
         assert {**WORLD_COUNTS, "clients": WORLD_COUNTS["clients"] + 1} == counts(caller.crm.snapshot())
 
     def test_it_does_not_change_afterwards(self, caller: Caller) -> None:
-        """It is how things were at one moment."""
+        """It shows the state at one moment."""
         before = caller.crm.snapshot()
 
         caller.example("create_new_client")
@@ -173,15 +173,15 @@ class TestSnapshot:
         assert WORLD_COUNTS == counts(before)
 
     def test_looking_changes_nothing(self, caller: Caller) -> None:
-        """Two looks see the same."""
+        """Two snapshots are equal."""
         assert caller.state() == caller.state()
 
 
 class TestTools:
-    """What can be called."""
+    """The tools."""
 
     def test_every_tool_is_described(self, crm: Crm) -> None:
-        """By a unique name, a sentence, and a JSON Schema that allows nothing unknown."""
+        """By a unique name, a description, and a JSON Schema without unknown arguments."""
         tools = crm.tools
 
         assert len(tools) == len({tool.name for tool in tools}) > 0
@@ -196,7 +196,7 @@ class TestTools:
             assert tool.parameters == json.loads(json.dumps(tool.parameters))
 
     def test_they_are_the_same_in_every_trial(self, crm: Crm) -> None:
-        """What can be called says nothing about what the CRM holds."""
+        """The tools reveal nothing about the rows."""
         before = crm.tools
 
         with crm.seeded(WORLD, NOW):
@@ -204,17 +204,17 @@ class TestTools:
 
     @pytest.mark.parametrize("tool", EXAMPLES)
     def test_a_result_is_json(self, caller: Caller, tool: str) -> None:
-        """What a tool returns is sent to a provider, too."""
+        """The result of a tool is sent to a provider, too."""
         result = caller.ask(tool, **EXAMPLES[tool])
 
         assert ToolResult(value=json.loads(json.dumps(result.value, allow_nan=False))) == result
 
     def test_a_write_returns_the_row(self, caller: Caller) -> None:
-        """With the id that the next call refers to."""
+        """With the id for later calls."""
         assert caller.example("create_new_client") in caller.crm.snapshot()["clients"]
 
     def test_a_change_changes_what_was_named_and_nothing_else(self, caller: Caller) -> None:
-        """Other rows and other columns stay."""
+        """Other rows and other columns don't change."""
         expected = caller.state()
         expected["opportunities"][uid("vans")] |= {"stage": "Negotiation", "probability": 75}
 
@@ -224,10 +224,10 @@ class TestTools:
 
 
 class TestRefusal:
-    """A refusal is typed, says why, and changes nothing (``caller.refusal`` looks)."""
+    """A refusal has a kind and a reason, and changes nothing (checked by ``caller.refusal``)."""
 
     def test_an_unknown_tool(self, caller: Caller) -> None:
-        """The message lists those that there are."""
+        """The message lists the known tools."""
         error = caller.refusal("drop_client", client_id=ACME)
 
         assert "unknown_tool" == error.kind
@@ -258,13 +258,13 @@ class TestRefusal:
         assert (kind, True) == (shown, named in message)
 
     def test_what_the_agent_has_done_counts(self, caller: Caller) -> None:
-        """An e-mail address that it has used itself is taken, too."""
+        """An e-mail address that the agent itself has used is taken."""
         caller.example("create_new_client")
 
         assert "conflict" == caller.refused("create_new_client")[0]
 
     def test_the_next_call_is_made_as_if_nothing_had_been(self, caller: Caller) -> None:
-        """A refusal does not spoil the trial, and does not undo what was done before it."""
+        """A refusal does not affect the trial, and does not undo earlier changes."""
         first = caller.example("create_new_client")
         caller.refusal("create_new_client", **EXAMPLES["create_new_client"])
 

@@ -1,4 +1,4 @@
-"""Whatever an agent sends ends as a typed refusal or a harmless success, and the trial goes on."""
+"""Whatever an agent sends ends as a typed refusal or a harmless success, and the trial continues."""
 
 import json
 import math
@@ -51,7 +51,7 @@ WRONG_TYPES: dict[str, Any] = {
 
 @pytest.fixture(autouse=True)
 def unharmed(caller: Caller) -> Iterator[None]:
-    """Afterwards the seeded rows are what they were, and the CRM still works."""
+    """Check that the seeded rows have not changed, and that the CRM still works."""
     before = caller.crm.snapshot()
     yield
     after = caller.crm.snapshot()
@@ -60,7 +60,7 @@ def unharmed(caller: Caller) -> Iterator[None]:
 
 
 def survived(result: ToolResult) -> None:
-    """See that a result is one of the two; a refusal has to say why."""
+    """Check that a result is one of the two; a refusal must have a reason."""
     if result.error is None:
         assert result.value == json.loads(json.dumps(result.value))
     else:
@@ -82,7 +82,7 @@ def survived(result: ToolResult) -> None:
 def test_hostile_text_as_written_or_searched_value_is_handled(
     caller: Caller, tool: str, argument: str, text: str
 ) -> None:
-    """As a value that is written, and as one that is searched for."""
+    """As a value that is written, and as a search filter."""
     arguments = NEW_CLIENT if tool == "create_new_client" else {}
 
     survived(caller.ask(tool, **{**arguments, argument: HOSTILE_TEXT[text]}))
@@ -90,7 +90,7 @@ def test_hostile_text_as_written_or_searched_value_is_handled(
 
 @pytest.mark.parametrize("text", HOSTILE_TEXT)
 def test_hostile_text_in_an_email_address_is_handled(caller: Caller, text: str) -> None:
-    """It has an index of its own, which has limits of its own."""
+    """It has its own index, with its own limits."""
     survived(caller.ask("create_new_client", **{**NEW_CLIENT, "email": f"{HOSTILE_TEXT[text]}@a.example"}))
 
 
@@ -114,7 +114,7 @@ def test_the_name_of_a_tool(caller: Caller, text: str) -> None:
 
 @pytest.mark.parametrize("text", [text for text in HOSTILE_TEXT if text not in {"NUL", "half a surrogate pair"}])
 def test_what_was_written_is_what_was_sent(caller: Caller, text: str) -> None:
-    """Nothing is escaped twice, cut off or cleaned, but for space around it."""
+    """Nothing is escaped twice, cut off or cleaned, except for surrounding space."""
     made = caller.ask("add_note", entity_type="Client", entity_id=uid("acme"), content=HOSTILE_TEXT[text]).value
 
     assert isinstance(made, dict)
@@ -124,7 +124,7 @@ def test_what_was_written_is_what_was_sent(caller: Caller, text: str) -> None:
 @pytest.mark.parametrize("kind", WRONG_TYPES)
 @pytest.mark.parametrize("argument", ["name", "email", "status"])
 def test_value_of_another_type_is_handled(caller: Caller, argument: str, kind: str) -> None:
-    """Nothing is made to fit."""
+    """Nothing is converted."""
     result = caller.ask("create_new_client", **{**NEW_CLIENT, argument: WRONG_TYPES[kind]})
 
     assert result.error is not None

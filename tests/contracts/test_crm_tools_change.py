@@ -1,4 +1,4 @@
-"""The tools that change and delete, when nothing is wrong."""
+"""The tools that change and delete, with valid calls."""
 
 from typing import Any
 
@@ -69,7 +69,7 @@ class TestModify:
     def test_a_column_is_changed(  # noqa: PLR0913 (a table of changes has columns)
         self, caller: Caller, tool: str, name: str, column: str, value: Json, *, nested: bool
     ) -> None:
-        """The row is returned; other columns and other rows are not touched."""
+        """The row is returned; other columns and rows don't change."""
         entity = CHANGED[tool]
         state = caller.state()
         row = state[TABLES[entity][0]][uid(name)]
@@ -81,7 +81,7 @@ class TestModify:
 
     @pytest.mark.parametrize("tool", CHANGED)
     def test_all_columns_at_once(self, caller: Caller, tool: str) -> None:
-        """Every one of them."""
+        """All columns at once."""
         changes = {column: value for changing, _, column, value in CHANGES if changing == tool}
 
         assert caller.advertised(tool, {**EXAMPLES[tool], **changes})
@@ -102,13 +102,13 @@ class TestModify:
         assert text == caller.example(tool, **{column: f"  {text}\n"})[column]
 
     def test_a_row_that_was_just_made(self, caller: Caller) -> None:
-        """Its id is known."""
+        """A row that was just made."""
         made = caller.example("create_quote")
 
         assert "Sent" == caller.get("modify_quote", quote_id=made["quote_id"], status="Sent")["status"]
 
     def test_a_canceled_quote(self, caller: Caller) -> None:
-        """It has no closed state."""
+        """It is not closed."""
         changed = caller.get("modify_quote", quote_id=uid("old"), status="Draft", amount=900)
 
         assert ("Draft", 900) == (changed["status"], changed["amount"])
@@ -116,7 +116,7 @@ class TestModify:
     @pytest.mark.parametrize("name", ["lorries", "trams"])
     @pytest.mark.parametrize(("column", "value"), [("name", "Other"), ("owner", "Kim"), ("notes", "Kept.")])
     def test_a_closed_deal_may_change_its_words(self, caller: Caller, name: str, column: str, value: str) -> None:
-        """Owner, name and notes are no part of the deal (V9)."""
+        """Owner, name and notes are not frozen (V9)."""
         assert value == caller.get("modify_opportunity", opportunity_id=uid(name), **{column: value})[column]
 
     @pytest.mark.parametrize("email", ["Info@Acme.example", "info@acme.example"])
@@ -126,11 +126,11 @@ class TestModify:
 
 
 class TestCancel:
-    """A quote that counts no more."""
+    """A canceled quote."""
 
     @pytest.mark.parametrize("name", ["dear", "cheap", "plain", "old"])
     def test_only_the_status_is_changed(self, caller: Caller, name: str) -> None:
-        """Whatever it was, also canceled."""
+        """Whatever it was, even if it was canceled before."""
         state = caller.state()
         state["quotes"][uid(name)]["status"] = "Canceled"
 
@@ -139,10 +139,10 @@ class TestCancel:
 
 
 class TestDelete:
-    """What is gone, and what stays."""
+    """What is deleted, and what remains."""
 
     def test_a_quote(self, caller: Caller) -> None:
-        """Only it."""
+        """Nothing else."""
         state = caller.state()
         del state["quotes"][uid("dear")]
 
@@ -150,7 +150,7 @@ class TestDelete:
         assert state == caller.state()
 
     def test_a_deal_takes_its_quotes_along_and_leaves_its_contracts(self, caller: Caller) -> None:
-        """They are no longer about it."""
+        """They lose their link to it."""
         state = caller.state()
         del state["opportunities"][uid("vans")], state["quotes"][uid("dear")], state["quotes"][uid("cheap")]
         state["contracts"][uid("leasing")]["opportunity_id"] = None
@@ -160,7 +160,7 @@ class TestDelete:
 
     @pytest.mark.parametrize("name", ["lorries", "trams"])
     def test_a_closed_deal(self, caller: Caller, name: str) -> None:
-        """It can be deleted, too."""
+        """A closed deal."""
         assert caller.get("delete_opportunity", opportunity_id=uid(name)) is True
 
     @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ class TestDelete:
         [("delete_quote", "quote_id", "dear"), ("delete_opportunity", "opportunity_id", "vans")],
     )
     def test_twice(self, caller: Caller, tool: str, key: str, name: str) -> None:
-        """It is there only once."""
+        """The second deletion is refused."""
         caller.get(tool, **{key: uid(name)})
 
         assert "not_found" == caller.refusal(tool, **{key: uid(name)}).kind

@@ -1,4 +1,4 @@
-"""The tools that make something new, when nothing is wrong."""
+"""The tools that create rows, with valid calls."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -60,7 +60,7 @@ class TestCreate:
 
     @pytest.mark.parametrize(("tool", "table"), CREATES.items())
     def test_a_row_is_added_and_returned(self, caller: Caller, tool: str, table: str) -> None:
-        """Whole, under a new id; no other row is touched."""
+        """Complete, with a new id; no other row changes."""
         state = caller.state()
         made = caller.example(tool)
         key, *_ = columns = COLUMNS[ENTITIES[table]]
@@ -80,7 +80,7 @@ class TestCreate:
 
     @pytest.mark.parametrize("tool", FULL)
     def test_what_was_not_given_is_null(self, caller: Caller, tool: str) -> None:
-        """Nothing is made up, except for the status of a contract."""
+        """Nothing is filled in, except the status of a contract."""
         made = caller.example(tool)
         defaults = {"status": "Pending"} if tool == "create_contract" else {}
 
@@ -88,7 +88,7 @@ class TestCreate:
 
     @pytest.mark.parametrize(("tool", "column"), CLOCKED.items())
     def test_the_clock_is_the_one_of_the_crm(self, caller: Caller, tool: str, column: str) -> None:
-        """Not the one on our wall."""
+        """Not the system clock."""
         assert NOW == datetime.fromisoformat(caller.example(tool)[column])
 
     @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ class TestCreate:
         "moment", ["2024-05-06T07:08:09+00:00", "2024-05-06T07:08:09Z", "2024-05-06T09:08:09+02:00"]
     )
     def test_it_can_be_said_when(self, caller: Caller, tool: str, column: str, moment: str) -> None:
-        """In any zone."""
+        """In any time zone."""
         made = caller.example(tool, **{column: moment})
 
         assert datetime.fromisoformat("2024-05-06T07:08:09+00:00") == datetime.fromisoformat(made[column])
@@ -115,7 +115,7 @@ class TestCreate:
         ],
     )
     def test_every_choice_can_be_made(self, caller: Caller, tool: str, column: str, choice: str) -> None:
-        """Also a deal that is closed from the start."""
+        """Including a deal that is closed from the start."""
         made = [
             caller.example(tool, **({"email": f"c{number}@c.example"} if "client" in tool else {}), **{column: value})
             for number, value in enumerate(CHOICES[choice])
@@ -142,7 +142,7 @@ class TestCreate:
         ],
     )
     def test_text_is_trimmed(self, caller: Caller, tool: str, column: str) -> None:
-        """What is inside stays."""
+        """Space within the text is kept."""
         text = {**FULL.get(tool, {}), **EXAMPLES[tool]}[column]
 
         assert text == caller.example(tool, **{column: f" \t{text}\n "})[column]
@@ -157,14 +157,14 @@ class TestCreate:
         "terms", [{"value": 0}, {"value": -5.5}, {"start_date": "2026-05-01", "end_date": "2020-01-01"}]
     )
     def test_the_terms_of_a_contract_are_free(self, caller: Caller, terms: dict[str, Json]) -> None:
-        """Neither their order nor their size is a rule."""
+        """There is no rule about their order or size."""
         assert terms.items() <= caller.example("create_contract", **terms).items()
 
     @pytest.mark.parametrize(
         ("entity", "name"), [("Client", "acme"), ("Opportunity", "vans"), ("Quote", "dear"), ("Contract", "frame")]
     )
     def test_a_document_of_anything(self, caller: Caller, entity: str, name: str) -> None:
-        """That has documents."""
+        """Every entity that can have documents."""
         made = caller.example("upload_document", entity_type=entity, entity_id=uid(name))
 
         assert (entity, uid(name)) == (made["entity_type"], made["entity_id"])
@@ -174,7 +174,7 @@ class TestCreate:
         [("Client", "acme"), ("Contact", "zoë"), ("Opportunity", "vans"), ("Quote", "dear"), ("Contract", "frame")],
     )
     def test_a_note_on_anything(self, caller: Caller, entity: str, name: str) -> None:
-        """That has notes."""
+        """Every entity that can have notes."""
         made = caller.example("add_note", entity_type=entity, entity_id=uid(name))
 
         assert (entity, uid(name)) == (made["entity_type"], made["entity_id"])
@@ -187,7 +187,7 @@ class TestEnsureClient:
         "email", ["Info@Acme.example", "info@acme.example", "INFO@ACME.EXAMPLE", " info@acme.example "]
     )
     def test_one_who_is_there(self, caller: Caller, email: str) -> None:
-        """By the e-mail address alone; nothing is changed."""
+        """It is found by its e-mail address alone; nothing changes."""
         before = caller.state()
 
         assert row_of("Client", "acme") == caller.example("ensure_client", email=email, status="Prospect")
@@ -199,15 +199,15 @@ class TestEnsureClient:
         assert 4 == len(caller.state()["clients"])
 
     def test_one_who_is_not_there(self, caller: Caller) -> None:
-        """With what was said."""
+        """With the given values."""
         assert EXAMPLES["ensure_client"].items() <= caller.example("ensure_client").items()
 
 
 class TestClone:
-    """A second deal like the first."""
+    """A copy of a deal."""
 
     def test_everything_is_copied(self, caller: Caller) -> None:
-        """Except for id and date of birth, and with another name."""
+        """Except the id, the creation time and the name."""
         made = caller.get("clone_opportunity", opportunity_id=uid("vans"))
         born = {"opportunity_id": made["opportunity_id"], "created_at": NOW.isoformat()}
 
@@ -216,14 +216,14 @@ class TestClone:
 
     @pytest.mark.parametrize("name", ["bikes", "trams"])
     def test_what_is_null_stays_null_and_what_is_closed_stays_closed(self, caller: Caller, name: str) -> None:
-        """It is a copy."""
+        """What is null stays null and what is closed stays closed."""
         made = caller.get("clone_opportunity", opportunity_id=uid(name))
 
         for column in ("stage", "owner", "probability", "close_date", "notes", "client_id", "amount"):
             assert row_of("Opportunity", name)[column] == made[column]
 
     def test_quotes_are_not_copied(self, caller: Caller) -> None:
-        """They are of the first deal."""
+        """They belong to the first deal."""
         made = caller.get("clone_opportunity", opportunity_id=uid("vans"))
 
         assert [] == caller.found("quote_search", opportunity_id=made["opportunity_id"])

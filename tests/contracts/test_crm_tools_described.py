@@ -62,14 +62,14 @@ def tool_of(crm: Crm, name: str) -> Tool:
 
 
 def properties(crm: Crm, name: str) -> Mapping[str, Any]:
-    """Return the arguments that a tool advertises."""
+    """Return the arguments in the schema of a tool."""
     found = tool_of(crm, name).parameters.get("properties", {})
     assert isinstance(found, dict)
     return found
 
 
 def enums(schema: object) -> Iterator[str]:
-    """Walk through a schema for what can be chosen."""
+    """Yield the values that a schema allows."""
     if isinstance(schema, dict):
         yield from (choice for choice in schema.get("enum", []) if choice is not None)
         yield from (choice for nested in schema.values() for choice in enums(nested))
@@ -78,7 +78,7 @@ def enums(schema: object) -> Iterator[str]:
 
 
 def without_ids(value: object) -> object:
-    """Return a row without what is made anew each time."""
+    """Return a row without generated values."""
     return (
         {name: shown for name, shown in value.items() if not name.endswith("_id")} if isinstance(value, dict) else value
     )
@@ -88,12 +88,12 @@ class TestSchema:
     """A strict JSON Schema of the canonical form."""
 
     def test_there_are_38_tools(self, crm: Crm) -> None:
-        """No more, no fewer, each once."""
+        """Each once."""
         assert sorted(EXAMPLES) == sorted(tool.name for tool in crm.tools)
         assert 38 == len(EXAMPLES)
 
     def test_every_tool_has_a_description_of_its_own(self, crm: Crm) -> None:
-        """Who chooses between two tools reads it."""
+        """A model chooses between tools by it."""
         shown = [tool.description.strip() for tool in crm.tools]
 
         assert "" not in shown
@@ -108,19 +108,19 @@ class TestSchema:
             assert ("object", False) == (schema["type"], schema["additionalProperties"]), tool
 
     def test_schema_lists_required_arguments(self, crm: Crm) -> None:
-        """Of a change only what is to be changed."""
+        """Of a change, only the id is required."""
         for tool in EXAMPLES:
             required = set(EXAMPLES[tool]) - (OPTIONAL[tool] if tool in MODIFIES else set())
 
             assert required == set(tool_of(crm, tool).parameters.get("required", [])), tool  # type: ignore[arg-type] # checked above
 
     def test_schema_lists_every_argument(self, crm: Crm) -> None:
-        """And only the flat form."""
+        """Only in the flat form."""
         for tool in EXAMPLES:
             assert set(EXAMPLES[tool]) | OPTIONAL.get(tool, set()) == set(properties(crm, tool)), tool
 
     def test_schema_lists_the_allowed_choices(self, crm: Crm) -> None:
-        """Every value of the schema, and nothing else."""
+        """Exactly those that the tool accepts."""
         for tool, argument, choice in CHOSEN:
             assert CHOICES[choice] == tuple(sorted(enums(properties(crm, tool)[argument]))), (tool, argument, choice)
 
@@ -130,7 +130,7 @@ class TestSchema:
             Draft202012Validator(tool_of(crm, tool).parameters).validate(EXAMPLES[tool])
 
     def test_schema_rejects_an_unknown_choice(self, crm: Crm) -> None:
-        """A provider that checks arguments refuses it before we do."""
+        """A provider that validates arguments rejects it before the CRM does."""
         for tool, argument, _ in CHOSEN:
             validator = Draft202012Validator(tool_of(crm, tool).parameters)
 
@@ -139,18 +139,18 @@ class TestSchema:
 
 
 class TestArguments:
-    """What every tool does with the names of its arguments."""
+    """How every tool handles the names of its arguments."""
 
     @pytest.mark.parametrize("tool", EXAMPLES)
     def test_example_call_succeeds(self, caller: Caller, tool: str) -> None:
-        """With a value, and nothing to add to it."""
+        """With a value and without a note."""
         result = caller.ask(tool, **EXAMPLES[tool])
 
         assert (None, "") == (result.error, result.note)
         assert result.value is not None
 
     def test_missing_required_argument_is_named(self, caller: Caller) -> None:
-        """A null says nothing."""
+        """Null counts as missing."""
         for how in ["left out", "null"]:
             for tool, arguments in EXAMPLES.items():
                 for argument in sorted(arguments.keys() - (OPTIONAL[tool] if tool in MODIFIES else set())):
@@ -161,7 +161,7 @@ class TestArguments:
                     assert argument in error.message.lower().replace(" ", "_"), (tool, argument, how)
 
     def test_unknown_argument_is_named_with_the_known_ones(self, caller: Caller) -> None:
-        """It is not silently dropped."""
+        """It is not dropped silently."""
         for tool in sorted(EXAMPLES.keys() - set(MODIFIES)):
             kind, message = caller.refused(tool, bogus="x")
 
@@ -181,18 +181,18 @@ class TestArguments:
 
 
 class TestTwoForms:
-    """Filters in ``criteria``, changes in ``updates``, names that mean the same."""
+    """Filters in ``criteria``, changes in ``updates``, aliases."""
 
     @pytest.mark.parametrize("tool", [tool for tool in SEARCHES if tool != "summarize_opportunities"])
     def test_criteria_are_filters(self, caller: Caller, tool: str) -> None:
-        """Of every search."""
+        """In every search."""
         key = tool.replace("_search", "_id")
         first = caller.found(tool)[0]
 
         assert [first] == caller.found(tool, criteria={key: uid(first)})
 
     def test_criteria_of_a_summary(self, caller: Caller) -> None:
-        """It takes the filters of a search."""
+        """It has the filters of a search."""
         assert 2 == caller.get("summarize_opportunities", criteria={"client_id": uid("acme")})["total_count"]
 
     def test_criteria_override_the_same_flat_filter(self, caller: Caller) -> None:
@@ -200,7 +200,7 @@ class TestTwoForms:
         assert ["acme"] == caller.found("client_search", name="berg", criteria={"name": "acme"})
 
     def test_criteria_and_filters_count_together(self, caller: Caller) -> None:
-        """When they are about different things."""
+        """If they are about different columns."""
         assert ["vans"] == caller.found("opportunity_search", client_id=uid("acme"), criteria={"stage": "Proposal"})
 
     def test_null_in_criteria_does_not_override_a_flat_filter(self, caller: Caller) -> None:
@@ -213,7 +213,7 @@ class TestTwoForms:
         assert ["acme", "münz", "zeta"] == caller.found("client_search", criteria=nothing)
 
     def test_malformed_criteria_are_refused(self, caller: Caller) -> None:
-        """Neither unknown ones nor something else."""
+        """Neither unknown filters nor a value that is not an object."""
         for tool in SEARCHES:
             for criteria in [{"bogus": 1}, "name", ["name"], 7, {"criteria": {"name": "acme"}}]:
                 assert "invalid_argument" == caller.refusal(tool, criteria=criteria).kind, (criteria, tool)
@@ -229,7 +229,7 @@ class TestTwoForms:
         assert nested == caller.example(tool)
 
     def test_flat_change_overrides_the_same_change_in_updates(self, caller: Caller) -> None:
-        """Against the same change outside; others count."""
+        """Other changes are kept."""
         changed = caller.get(
             "modify_client", client_id=uid("acme"), owner="Kim", updates={"owner": "Lee", "phone": "+1 7"}
         )
@@ -237,14 +237,14 @@ class TestTwoForms:
         assert ("Kim", "+1 7") == (changed["owner"], changed["phone"])
 
     def test_a_null_outside_of_updates(self, caller: Caller) -> None:
-        """It says nothing about the change inside."""
+        """The change inside counts."""
         changed = caller.get("modify_client", client_id=uid("acme"), owner=None, updates={"owner": "Lee"})
 
         assert "Lee" == changed["owner"]
 
     @pytest.mark.parametrize("tool", MODIFIES)
     def test_empty_updates_change_nothing(self, caller: Caller, tool: str) -> None:
-        """And return the record (V12)."""
+        """The record is returned (V12)."""
         key, *_ = EXAMPLES[tool]
         before = caller.state()
         returned = caller.get(tool, **{key: EXAMPLES[tool][key]}, updates={})
@@ -253,7 +253,7 @@ class TestTwoForms:
         assert [returned] == [found[returned[key]] for found in before.values() if returned in found.values()]
 
     def test_change_without_any_field_is_refused(self, caller: Caller) -> None:
-        """Neither form (V12)."""
+        """In neither form (V12)."""
         for tool in MODIFIES:
             for nothing in [{}, {"updates": None}]:
                 key, *_ = EXAMPLES[tool]
@@ -263,7 +263,7 @@ class TestTwoForms:
                 assert "Must provide either updates dict or keyword args" in error.message, (nothing, tool)
 
     def test_malformed_updates_are_refused(self, caller: Caller) -> None:
-        """It is not silently dropped, also not next to a change that is fine."""
+        """They are not dropped silently, even next to a valid change."""
         for tool in MODIFIES:
             for updates in ["owner", ["owner"], 7]:
                 assert "invalid_argument" == caller.refused(tool, updates=updates)[0], (updates, tool)
@@ -294,7 +294,7 @@ class TestTwoForms:
         ("file_url", "kept"), [("https://a.example", "https://a.example"), (None, "https://b.example")]
     )
     def test_file_url_overrides_its_alias_unless_null(self, caller: Caller, file_url: str | None, kept: str) -> None:
-        """Its own name counts, unless it says nothing."""
+        """The alias counts only if the name is null."""
         made = caller.example("upload_document", file_url=file_url, document_url="https://b.example")
 
         assert kept == made["file_url"]

@@ -1,4 +1,4 @@
-"""The tools that show what there is: lists, details, comparisons, summaries."""
+"""The tools that show rows: lists, details, comparisons, summaries."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ class TestList:
 
     @pytest.mark.parametrize(("tool", "entity"), LISTS.items())
     def test_every_row_is_there_by_its_id(self, caller: Caller, tool: str, entity: str) -> None:
-        """Whole."""
+        """Complete."""
         table, _ = TABLES[entity]
 
         assert caller.state()[table] == caller.get(tool)
@@ -26,7 +26,7 @@ class TestList:
 
     @pytest.mark.parametrize("tool", LISTS)
     def test_an_empty_table(self, crm: Crm, tool: str) -> None:
-        """It is an object, too."""
+        """It is an empty object."""
         with crm.seeded({}, NOW):
             assert ToolResult(value={}) == Caller(crm).ask(tool)
 
@@ -37,7 +37,7 @@ class TestList:
 
 
 class TestDetails:
-    """One row, or some to be compared."""
+    """One row, or several for a comparison."""
 
     @pytest.mark.parametrize(
         ("tool", "entity", "name"),
@@ -53,19 +53,19 @@ class TestDetails:
 
     @pytest.mark.parametrize("written", [uid("vans").upper(), f" {uid('vans')}\n"])
     def test_an_id_can_be_written_in_capitals_and_with_space_around(self, caller: Caller, written: str) -> None:
-        """It is still the same."""
+        """It is the same id."""
         assert row_of("Opportunity", "vans") == caller.get("view_opportunity_details", opportunity_id=written)
 
     @pytest.mark.parametrize("names", [["dear", "cheap"], ["cheap", "dear"], ["plain", "old", "dear"], ["old"]])
     def test_quotes_are_compared_in_the_order_given(self, caller: Caller, names: list[str]) -> None:
-        """Whole."""
+        """Complete."""
         expected = [row_of("Quote", name) for name in names]
 
         assert expected == caller.get("compare_quotes", quote_ids=[uid(name) for name in names])
 
     @pytest.mark.parametrize("names", [["dear", "cheap"], ["cheap", "dear"], ["plain", "old", "dear"]])
     def test_comparison_shows_quotes_and_their_sum(self, caller: Caller, names: list[str]) -> None:
-        """Amounts and statuses in the order given, and the sum."""
+        """Amounts and statuses in the given order, and the sum."""
         rows: list[dict[str, Any]] = [row_of("Quote", name) for name in names]
         shown = caller.get("compare_quote_details", quote_ids=[uid(name) for name in names])
 
@@ -78,7 +78,7 @@ class TestDetails:
     @pytest.mark.parametrize("unknown", [NOBODY, "no id at all", uid("vans")])
     @pytest.mark.parametrize("tool", ["compare_quotes", "compare_quote_details"])
     def test_an_unknown_quote(self, caller: Caller, tool: str, unknown: str) -> None:
-        """One is enough (V7)."""
+        """One unknown id is enough (V7)."""
         error = caller.refusal(tool, quote_ids=[uid("dear"), unknown])
 
         assert "not_found" == error.kind
@@ -87,12 +87,12 @@ class TestDetails:
     @pytest.mark.parametrize("ids", ["x", uid("dear"), 7, [], {"a": uid("dear")}, [7], [None], [[uid("dear")]]])
     @pytest.mark.parametrize("tool", ["compare_quotes", "compare_quote_details"])
     def test_no_list_of_ids(self, caller: Caller, tool: str, ids: Json) -> None:
-        """A string is none."""
+        """A string is not a list."""
         assert "invalid_argument" == caller.refusal(tool, quote_ids=ids).kind
 
 
 class TestSummary:
-    """Numbers instead of rows."""
+    """Figures instead of rows."""
 
     @pytest.mark.parametrize(
         ("filters", "expected"),
@@ -135,7 +135,7 @@ class TestSummary:
         ],
     )
     def test_opportunities(self, caller: Caller, filters: dict[str, Json], expected: Json) -> None:
-        """Counted and added up, by stage and by owner; what has no owner is unassigned."""
+        """Counted and added up, by stage and by owner; deals without an owner are unassigned."""
         assert expected == caller.get("summarize_opportunities", **filters)
 
     def test_counts(self, caller: Caller) -> None:
@@ -154,11 +154,11 @@ class TestSummary:
         } == caller.get("summarize_counts")
 
     def test_prefixes(self, caller: Caller) -> None:
-        """Each once, sorted; no prefix is none."""
+        """Each once, sorted; rows without a prefix are ignored."""
         assert ["BIK", "VAN"] == caller.get("quote_prefixes")
 
     def test_a_new_prefix(self, caller: Caller) -> None:
-        """It finds its place."""
+        """It is sorted in."""
         caller.example("create_quote", quote_prefix="CAR")
 
         assert ["BIK", "CAR", "VAN"] == caller.get("quote_prefixes")

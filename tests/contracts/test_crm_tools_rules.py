@@ -1,4 +1,4 @@
-"""The rules V7, V9 and V10, on what the CRM holds; V12 is where the two forms of a change are."""
+"""The rules V7, V9 and V10 about existing rows; V12 is tested with the two forms of a change."""
 
 import re
 
@@ -31,10 +31,10 @@ FROZEN: dict[str, Json] = {"stage": "Proposal", "amount": 70000, "probability": 
 
 
 class TestUnknownIds:
-    """V7: what is referred to exists."""
+    """V7: a referenced record must exist."""
 
     def test_refusal_of_an_unknown_id_repeats_the_id(self, caller: Caller) -> None:
-        """Also when it could not be one, and when it is of something else."""
+        """Even if it is not a valid id, or belongs to another entity."""
         for tool, argument, entity in IDS:
             for unknown in [NOBODY, "no id at all", "7", uid("acme")[:-1], uid("offer")]:
                 assert ("not_found", f"{entity} not found with ID '{unknown}'.") == caller.refused(
@@ -42,7 +42,7 @@ class TestUnknownIds:
                 ), (unknown, tool, argument, entity)
 
     def test_document_or_note_on_an_unknown_record_is_refused(self, caller: Caller) -> None:
-        """It is looked for where it should be."""
+        """Only in the table of the named entity."""
         for tool, entity in [("upload_document", entity) for entity in CHOICES["document entity"]] + [
             ("add_note", entity) for entity in CHOICES["note entity"]
         ]:
@@ -64,13 +64,13 @@ class TestUnknownIds:
     def test_id_in_another_notation_is_found_or_refused(
         self, caller: Caller, tool: str, argument: str, name: str, form: str
     ) -> None:
-        """It is found or it is not; the database has no say."""
+        """It must not cause a database error."""
         result = caller.ask(tool, **{**EXAMPLES[tool], argument: form.format(uid(name))})
 
         assert (result.error and result.error.kind) in {None, "not_found"}, result.error
 
     def test_id_that_is_not_text_is_refused(self, caller: Caller) -> None:
-        """It is no id of anything."""
+        """It is not an id."""
         for tool, argument, _ in IDS:
             for value in [7, True, [uid("acme")], {"id": uid("acme")}]:
                 assert caller.refused(tool, **{argument: value})[0] in {"invalid_argument", "not_found"}, (
@@ -81,7 +81,7 @@ class TestUnknownIds:
 
 
 class TestClosedDeals:
-    """V9: what is closed stays closed."""
+    """V9: a closed deal stays closed."""
 
     @pytest.mark.parametrize("nested", [False, True], ids=["flat", "updates"])
     @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ class TestClosedDeals:
     def test_refusal_lists_the_frozen_fields_of_a_closed_deal(
         self, caller: Caller, name: str, fields: list[str], *, nested: bool
     ) -> None:
-        """Sorted; also together with what may be changed."""
+        """Sorted; also if the call contains allowed changes."""
         changes: dict[str, Json] = {"owner": "Kim", **{field: FROZEN[field] for field in fields}}
         error = caller.refusal(
             "modify_opportunity", opportunity_id=uid(name), **({"updates": changes} if nested else changes)
@@ -107,20 +107,20 @@ class TestClosedDeals:
 
     @pytest.mark.parametrize("stage", CLOSED.values())
     def test_deal_is_frozen_right_after_it_was_closed(self, caller: Caller, stage: str) -> None:
-        """It is closed at once; everything can be said in the call that closes it."""
+        """It is closed at once; the closing call itself may set all fields."""
         caller.get("modify_opportunity", opportunity_id=uid("vans"), stage=stage, amount=1, probability=99)
 
         assert "refused_by_rule" == caller.refusal("modify_opportunity", opportunity_id=uid("vans"), amount=2).kind
 
     def test_setting_the_same_stage_of_a_closed_deal_is_refused(self, caller: Caller) -> None:
-        """It is a change, too."""
+        """It counts as a change."""
         error = caller.refusal("modify_opportunity", opportunity_id=uid("lorries"), stage="Closed-Won")
 
         assert "refused_by_rule" == error.kind
 
 
 class TestUnknownFields:
-    """V10: only what there is can be changed, and only what may be."""
+    """V10: only existing fields can be changed, and only some of them."""
 
     @pytest.mark.parametrize("nested", [False, True], ids=["flat", "updates"])
     @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ class TestUnknownFields:
     def test_change_of_an_unknown_field_is_refused(
         self, caller: Caller, tool: str, entity: str, field: str, *, nested: bool
     ) -> None:
-        """Also next to a change that is fine."""
+        """Even next to a valid change."""
         kind, message = caller.refused(tool, **({"updates": {field: "x"}} if nested else {field: "x"}))
 
         assert "invalid_argument" == kind
@@ -156,7 +156,7 @@ class TestUnknownFields:
     def test_change_of_an_immutable_field_is_refused(
         self, caller: Caller, tool: str, field: str, value: Json, *, nested: bool
     ) -> None:
-        """Nothing changes hands or its date of birth."""
+        """For example the client of a deal, or its creation time."""
         kind, message = caller.refused(tool, **({"updates": {field: value}} if nested else {field: value}))
 
         assert ("invalid_argument", True) == (kind, field in message)
@@ -176,13 +176,13 @@ REFUSED: list[tuple[str, str, dict[str, Json]]] = [
 
 
 class TestRefusal:
-    """A refusal is a result like any other: the trial goes on (D1)."""
+    """A refusal is a result like any other: the trial continues (D1)."""
 
     @pytest.mark.parametrize(("kind", "tool", "arguments"), REFUSED)
     def test_refusal_keeps_earlier_and_later_changes(
         self, caller: Caller, kind: str, tool: str, arguments: dict[str, Json]
     ) -> None:
-        """And what is done after it counts."""
+        """Calls after it count."""
         first = caller.example("create_new_client")
         error = caller.refusal(tool, **arguments)
         second = caller.example("create_quote")
@@ -193,7 +193,7 @@ class TestRefusal:
         assert row_count(WORLD) + 2 == sum(len(rows) for rows in state.values())
 
     def test_many_in_a_row(self, caller: Caller) -> None:
-        """None is one too many."""
+        """There is no limit."""
         before = caller.state()
         for _ in range(5):
             for _, tool, arguments in REFUSED:
@@ -205,7 +205,7 @@ class TestRefusal:
         "tool", ["commit_session", "close", "_truncate_tables", "call", "snapshot", "seeded", "tools", "__init__", ""]
     )
     def test_what_is_no_tool(self, caller: Caller, tool: str) -> None:
-        """Only what is listed can be called (D3); the message lists it."""
+        """Only listed tools can be called (D3); the message lists them."""
         error = caller.refusal(tool)
 
         assert "unknown_tool" == error.kind
@@ -213,5 +213,5 @@ class TestRefusal:
 
 
 def row_count(seed: Seed) -> int:
-    """Return how many rows a seed has."""
+    """Return the number of rows of a seed."""
     return sum(len(rows) for rows in seed.values())

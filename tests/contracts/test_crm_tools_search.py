@@ -1,4 +1,4 @@
-"""The searches: what is found, in which order, and how much of it is shown."""
+"""The searches: which rows are found, in which order, and how many are shown."""
 
 from collections.abc import Mapping
 
@@ -136,7 +136,7 @@ BAD_CHOICES = [
 
 
 def crowd(count: int) -> Seed:
-    """Return that many rows of every entity, in reverse order."""
+    """Return this many rows of every entity, in reverse order."""
     parents = {"client_id": uid("Client 0"), "opportunity_id": uid("Opportunity 0"), "entity_id": uid("Client 0")}
     fixed: dict[str, Json] = {
         **parents,
@@ -164,20 +164,20 @@ def crowd(count: int) -> Seed:
 
 
 class TestSearch:
-    """What is found."""
+    """Which rows are found."""
 
     def test_every_column_can_be_searched(self, caller: Caller) -> None:
-        """Text by its letters in any case, the rest exactly; in order."""
+        """Text by a part of it, ignoring case; other columns exactly; in order."""
         for tool, filters, found in FILTERS:
             assert found == caller.found(tool, **filters), (tool, filters, found)
 
     def test_every_filter_is_in_the_schema(self, caller: Caller) -> None:
-        """A filter may be less than what a row would need: a part of a name, no whole e-mail address."""
+        """A filter need not be a valid value: a part of a name, an incomplete e-mail address."""
         for tool, filters, _ in FILTERS:
             assert caller.advertised(tool, filters), (tool, filters)
 
     def test_no_filter_finds_all_contracts(self, caller: Caller) -> None:
-        """They have no name to be ordered by."""
+        """They have no name to be sorted by."""
         assert ["frame", "leasing", "service"] == sorted(caller.found("contract_search"))
 
     @pytest.mark.parametrize("entity", SEARCHES.values())
@@ -189,7 +189,7 @@ class TestSearch:
         assert expected == {name: caller.get(tool, **{COLUMNS[entity][0]: uid(name)})[0] for name in expected}
 
     def test_nothing_found_is_no_refusal(self, caller: Caller) -> None:
-        """It is an answer."""
+        """It is a valid answer."""
         assert ToolResult(value=[]) == caller.ask("client_search", name="zebra")
 
     @pytest.mark.parametrize("blank", ["", " ", "\t\n"])
@@ -206,15 +206,15 @@ class TestSearch:
     def test_a_blank_filter_filters_nothing(
         self, caller: Caller, tool: str, column: str, found: list[str], blank: str
     ) -> None:
-        """Also not those rows that have nothing there."""
+        """Not even rows that have no value."""
         assert found == caller.found(tool, **{column: blank})
 
     def test_a_blank_filter_does_not_switch_others_off(self, caller: Caller) -> None:
-        """They count as before."""
+        """The other filters count."""
         assert ["acme"] == caller.found("client_search", name=" ", status="Active")
 
     def test_filter_of_the_wrong_type_is_refused(self, caller: Caller) -> None:
-        """Nothing found would look like an answer; the message names the filter."""
+        """An empty result would look like an answer; the message names the filter."""
         for tool, column, value in BAD_FILTERS:
             error = caller.refusal(tool, **{column: value})
 
@@ -222,7 +222,7 @@ class TestSearch:
             assert column in error.message.lower().replace(" ", "_"), (tool, column, value)
 
     def test_filter_with_an_unknown_choice_is_refused(self, caller: Caller) -> None:
-        """Exact, and the message lists what there is (V2)."""
+        """The filter is exact, and the message lists the choices (V2)."""
         for tool, column, choice in BAD_CHOICES:
             for value in ["Sleeping", "active", "ACTIVE", "Act", 7, ["Active"]]:
                 error = caller.refusal(tool, **{column: value})
@@ -241,7 +241,7 @@ class TestSearch:
         [("opportunity_search", "amount"), ("opportunity_search", "probability"), ("contract_search", "value")],
     )
     def test_filter_with_a_huge_number_is_handled(self, caller: Caller, tool: str, column: str, value: Json) -> None:
-        """Nothing has it, or it is refused."""
+        """No row has it, or it is refused."""
         result = caller.ask(tool, **{column: value})
 
         assert (result.value or None, result.error and result.error.kind) in {(None, None), (None, "invalid_argument")}
@@ -258,7 +258,7 @@ class TestSearch:
         assert [] == caller.found("client_search", name="' OR true --")
 
     def test_the_order_of_those_with_one_name_is_kept(self, caller: Caller) -> None:
-        """A change moves a row on the disk, not in the answer."""
+        """A change moves a row on disk, but not in the result."""
         for _ in range(5):
             caller.example("create_new_opportunity")
         before = [row["opportunity_id"] for row in caller.get("opportunity_search", name="Boats")]
@@ -278,11 +278,11 @@ class TestSearch:
 
 
 class TestCrowd:
-    """At most 50 rows are shown, and it is said when there are more."""
+    """At most 50 rows are shown, with a note if there are more."""
 
     @pytest.mark.parametrize("tool", [*SEARCHES, *LISTS])
     def test_search_shows_the_first_50_rows(self, crm: Crm, tool: str) -> None:
-        """With the number of all."""
+        """With the total number."""
         with crm.seeded(crowd(60), NOW):
             result = Caller(crm).ask(tool)
 
@@ -292,7 +292,7 @@ class TestCrowd:
 
     @pytest.mark.parametrize("tool", [*SEARCHES, *LISTS])
     def test_search_of_exactly_50_rows_shows_all(self, crm: Crm, tool: str) -> None:
-        """Then there is nothing to be said."""
+        """Without a note."""
         with crm.seeded(crowd(50), NOW):
             result = Caller(crm).ask(tool)
 
@@ -310,7 +310,7 @@ class TestCrowd:
         ],
     )
     def test_they_are_the_first_by_order(self, crm: Crm, tool: str, column: str, expected: list[Json]) -> None:
-        """Not those that happened to be found first."""
+        """Not those that were found first."""
         with crm.seeded(crowd(60), NOW):
             assert expected == [row[column] for row in Caller(crm).get(tool)]
 

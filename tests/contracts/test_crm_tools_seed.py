@@ -1,4 +1,4 @@
-"""What a trial starts with, and how it ends a call that takes too long."""
+"""The rows that a trial starts with, and calls that take too long."""
 
 import math
 import time
@@ -28,7 +28,7 @@ LEAST: dict[str, dict[str, Json]] = {
     "Document": {"entity_type": "Client", "entity_id": uid("Client"), "file_name": "a.pdf"},
     "Note": {"entity_type": "Client", "entity_id": uid("Client"), "content": "Hm."},
 }
-"""What a row of each entity can't do without."""
+"""The required columns of each entity."""
 SMALLEST: Seed = {entity: {uid(entity): row} for entity, row in LEAST.items()}
 MISFITS: list[tuple[str, str, Json]] = [
     *((entity, "bogus", "x") for entity in LEAST),
@@ -95,18 +95,18 @@ def seed_with(entity: str, **attributes: Json) -> Seed:
 
 
 def complaint(crm: Crm, seed: Seed) -> str:
-    """Return what is said about a seed that does not fit."""
+    """Return the error for an invalid seed."""
     with pytest.raises(SeedError) as caught, crm.seeded(seed, NOW):
         pytest.fail("it was seeded")
     return str(caught.value)
 
 
 class TestSeed:
-    """What a CRM holds at the start."""
+    """The rows of a CRM at the start."""
 
     @pytest.mark.parametrize("entity", TABLES)
     def test_a_row_is_as_it_was_given(self, crm: Crm, entity: str) -> None:
-        """Every column, also closed stages, old dates, notes and addresses (D11)."""
+        """Every column, including closed stages, old dates, notes and addresses (D11)."""
         with crm.seeded(WORLD, NOW):
             held = {str(row[COLUMNS[entity][0]]): row for row in crm.snapshot()[TABLES[entity][0]]}
 
@@ -119,7 +119,7 @@ class TestSeed:
         [("Client", "zeta"), ("Contact", "adam"), ("Opportunity", "bikes"), ("Quote", "plain"), ("Contract", "frame")],
     )
     def test_what_was_not_given_is_null(self, crm: Crm, entity: str, name: str) -> None:
-        """Nothing is made up; a row without a date of birth is born now, by the clock of the CRM."""
+        """Nothing is filled in, except the creation time, by the clock of the CRM."""
         with crm.seeded(WORLD, NOW):
             held = {row[COLUMNS[entity][0]]: row for row in crm.snapshot()[TABLES[entity][0]]}
 
@@ -135,7 +135,7 @@ class TestSeed:
         ],
     )
     def test_a_status_has_a_default(self, crm: Crm, entity: str, column: str, default: str) -> None:
-        """A seed need not say it."""
+        """A seed need not contain it."""
         with crm.seeded(SMALLEST, NOW):
             (row,) = crm.snapshot()[TABLES[entity][0]]
 
@@ -150,7 +150,7 @@ class TestSeed:
         assert NOW == datetime.fromisoformat(str(row["created_date"]))
 
     def test_seed_value_that_does_not_fit_its_column_is_named(self, crm: Crm) -> None:
-        """The case is broken, not the agent: entity, id and attribute are named."""
+        """The case is defective, not the agent: entity, id and attribute are named."""
         for entity, attribute, value in MISFITS:
             shown = complaint(crm, seed_with(entity, **{attribute: value}))
 
@@ -176,7 +176,7 @@ class TestSeed:
 
     @pytest.mark.parametrize("entity", LEAST)
     def test_an_id_that_is_none(self, crm: Crm, entity: str) -> None:
-        """It is named."""
+        """An id that is none."""
         shown = complaint(crm, {**SMALLEST, entity: {"ada": LEAST[entity]}})
 
         assert [] == [word for word in (entity, "ada") if word not in shown], shown
@@ -192,7 +192,7 @@ class TestSeed:
         assert [] == [word for word in ("Client", "email") if word not in shown], shown
 
     def test_the_next_trial_is_played_as_if_nothing_had_been(self, crm: Crm) -> None:
-        """A broken case is not contagious."""
+        """A defective case affects no other."""
         complaint(crm, seed_with("Contract", opportunity_id=NOBODY))
 
         with crm.seeded(WORLD, NOW):
@@ -202,14 +202,14 @@ class TestSeed:
 
     @pytest.mark.parametrize("entity", TABLES)
     def test_an_empty_entity(self, crm: Crm, entity: str) -> None:
-        """The published cases have them."""
+        """Published cases have them."""
         with crm.seeded({entity: {}}, NOW):
             assert {table: [] for table, _ in TABLES.values()} == crm.snapshot()
 
 
 @pytest.fixture
 def connections(pytestconfig: pytest.Config) -> Iterator[Connections]:
-    """Give two connections to a database of our own."""
+    """Open two connections to a database."""
     worker = getattr(pytestconfig, "workerinput", {}).get("workerid", "main")
     address = context_of(pytestconfig).services().server.databases().clone(f"{worker}-own")
     with address.connect() as ours, address.connect() as theirs:
@@ -226,7 +226,7 @@ def test_rows_are_the_same_on_a_server_of_another_zone(connections: Connections)
 
 
 class TestTimeout:
-    """A call that takes too long is a refusal, and the trial goes on."""
+    """A call that takes too long is refused, and the trial continues."""
 
     def test_the_trial_goes_on(self, connections: Connections) -> None:
         """The trial goes on."""
@@ -246,7 +246,7 @@ class TestTimeout:
         assert (first, second) == (state["quotes"][first["quote_id"]], state["clients"][second["client_id"]])
 
     def test_a_trial_may_take_longer_than_a_call(self, connections: Connections) -> None:
-        """An agent has to think."""
+        """Agents take time to think."""
         caller = Caller(PostgresCrm(connections[0], timeout_seconds=0.5))
 
         with caller.crm.seeded(WORLD, NOW):

@@ -1,4 +1,4 @@
-"""The rules V1 to V6 and V8, on single values: what every tool refuses, and in which words."""
+"""The rules V1 to V6 and V8 about single values: what every tool refuses, and with which message."""
 
 import math
 
@@ -48,10 +48,10 @@ EMAILS = ["create_new_client", "create_new_contact", "modify_client", "modify_co
 
 
 class TestText:
-    """V1 and V11: it is text, and there is something in it."""
+    """V1 and V11: text must not be blank."""
 
     def test_blank_text_is_refused(self, caller: Caller) -> None:
-        """Spaces are nothing."""
+        """Spaces count as blank."""
         for tool, argument, label in TEXTS:
             for blank in ["", " ", "\t\n", "\u00a0"]:
                 kind, message = caller.refused(tool, **{argument: blank})
@@ -60,7 +60,7 @@ class TestText:
                 assert f"{label} must not be blank or whitespace." in message, (blank, tool, argument, label)
 
     def test_value_that_is_not_text_is_refused(self, caller: Caller) -> None:
-        """Nothing is made to fit."""
+        """Nothing is converted."""
         for tool, argument, label in TEXTS:
             for value in [7, 7.5, True, ["Ada"], {"en": "Ada"}]:
                 kind, message = caller.refused(tool, **{argument: value})
@@ -70,7 +70,7 @@ class TestText:
 
 
 class TestChoice:
-    """V2: one of those that there are, letter by letter."""
+    """V2: exactly one of the choices."""
 
     def test_refusal_of_an_unknown_choice_lists_the_choices(self, caller: Caller) -> None:
         """Sorted, after the name of the argument."""
@@ -87,7 +87,7 @@ class TestChoice:
                 )
 
     def test_document_or_note_on_another_kind_of_record_is_refused(self, caller: Caller) -> None:
-        """The message lists what has."""
+        """The message lists the kinds that can have one."""
         for tool, choice, entity in [
             ("upload_document", "document entity", "Contact"),
             ("upload_document", "document entity", "quote"),
@@ -106,7 +106,7 @@ class TestNumbers:
     """V3 and V4: amounts and probabilities."""
 
     def test_invalid_amount_is_refused(self, caller: Caller) -> None:
-        """More than nothing, up to ten million, and a number."""
+        """Above zero, up to ten million, and a number."""
         for tool in AMOUNTS:
             for amount, text in [
                 ("1", "Amount must be numeric."),
@@ -137,7 +137,7 @@ class TestNumbers:
     @pytest.mark.parametrize("amount", [0.01, 1, 99.99, 9_999_999.99, 10_000_000, 10_000_000.0])
     @pytest.mark.parametrize("tool", AMOUNTS)
     def test_amount_within_bounds_is_kept(self, caller: Caller, tool: str, amount: float) -> None:
-        """The bounds are included."""
+        """Including the bounds."""
         assert amount == caller.example(tool, amount=amount)["amount"]
 
     def test_contract_value_that_is_not_a_number_is_refused(self, caller: Caller) -> None:
@@ -148,12 +148,12 @@ class TestNumbers:
             assert ("invalid_argument", True) == (kind, "Value must be numeric." in message), message
 
     def test_contract_value_too_large_for_its_column_is_refused(self, caller: Caller) -> None:
-        """It is refused."""
+        """Contract value too large for its column is refused."""
         for value in [10**400, -(10**400), 1e308, 10**12]:
             assert "invalid_argument" == caller.refused("create_contract", value=value)[0], value
 
     def test_invalid_probability_is_refused(self, caller: Caller) -> None:
-        """A whole number of percent, neither impossible nor certain."""
+        """A whole percentage, neither impossible nor certain."""
         for tool in DEALS:
             for probability, text in [
                 ("50", "Probability must be numeric."),
@@ -214,12 +214,12 @@ class TestDates:
     @pytest.mark.parametrize("date", [TODAY, "2026-03-03", "2028-02-29", "2099-12-31"])
     @pytest.mark.parametrize("tool", DEALS)
     def test_a_close_date(self, caller: Caller, tool: str, date: str) -> None:
-        """Today is not too late."""
+        """Today is allowed."""
         assert date == caller.example(tool, close_date=date)["close_date"]
 
     @pytest.mark.parametrize(("year", "refused"), [(1990, False), (2001, False), (2030, True), (2031, True)])
     def test_the_clock_is_the_one_of_the_trial(self, crm: Crm, year: int, *, refused: bool) -> None:
-        """A case of today can be played in ten years (D10)."""
+        """A case can still be played in ten years (D10)."""
         with crm.seeded(WORLD, NOW.replace(year=year)):
             result = Caller(crm).ask(
                 "create_new_opportunity", **EXAMPLES["create_new_opportunity"], close_date="2029-03-02"
@@ -228,7 +228,7 @@ class TestDates:
         assert refused is result.refused
 
     def test_a_clone_is_checked_like_a_new_deal(self, caller: Caller) -> None:
-        """The close date of an old one lies in the past."""
+        """The close date of the original may be in the past."""
         kind, message = caller.refused("clone_opportunity", opportunity_id=uid("lorries"))
 
         assert "invalid_argument" == kind
@@ -261,7 +261,7 @@ class TestDates:
         ],
     )
     def test_another_date_may_lie_in_the_past(self, caller: Caller, tool: str, argument: str) -> None:
-        """Contracts have begun, quotes have run out."""
+        """Contracts may have started, and quotes may have expired."""
         assert "1999-12-31" == caller.example(tool, **{argument: "1999-12-31"})[argument]
 
     @pytest.mark.parametrize("moment", ["lately", "2026-02-30T00:00:00Z", 7, "", ["2026-01-01T00:00:00Z"]])
@@ -282,7 +282,7 @@ class TestFileNames:
 
     @pytest.mark.parametrize("extension", ["csv", "doc", "docx", "key", "pdf", "ppt", "pptx", "txt", "xlsx"])
     def test_a_known_extension(self, caller: Caller, extension: str) -> None:
-        """In any case."""
+        """Ignoring case."""
         for name in (f"a.{extension}", f"A-b_c.1.{extension.upper()}"):
             assert name == caller.example("upload_document", file_name=name)["file_name"]
 
@@ -294,17 +294,17 @@ class TestFileNames:
         ],
     )
     def test_another_name(self, caller: Caller, name: str) -> None:
-        """The message says what is wrong with."""
+        """The message says what is wrong with it."""
         kind, message = caller.refused("upload_document", file_name=name)
 
         assert ("invalid_argument", True) == (kind, "File name" in message)
 
 
 class TestEmail:
-    """V8, and that two clients don't share one."""
+    """V8: e-mail addresses are valid, and no two clients share one."""
 
     def test_invalid_email_address_is_refused(self, caller: Caller) -> None:
-        """It is repeated."""
+        """The message repeats it."""
         for tool in EMAILS:
             for email in [
                 "ada",
@@ -323,7 +323,7 @@ class TestEmail:
     @pytest.mark.parametrize("email", ["", "  ", 7, ["ada@ada.example"]])
     @pytest.mark.parametrize("tool", EMAILS)
     def test_no_text(self, caller: Caller, tool: str, email: Json) -> None:
-        """Nor nothing."""
+        """Nor null."""
         kind, message = caller.refused(tool, email=email)
 
         assert ("invalid_argument", True) == (kind, "email" in message.lower())
@@ -331,21 +331,21 @@ class TestEmail:
     @pytest.mark.parametrize("email", ["m@bolt.example", "M@Bolt.Example"])
     @pytest.mark.parametrize("tool", ["create_new_client", "modify_client"])
     def test_an_address_that_is_taken(self, caller: Caller, tool: str, email: str) -> None:
-        """In any case."""
+        """Ignoring case."""
         assert ("conflict", f"Client already exists with email '{email}'.") == caller.refused(tool, email=email)
 
     def test_an_address_with_space_around(self, caller: Caller) -> None:
-        """It is trimmed before anybody compares."""
+        """It is trimmed before the comparison."""
         assert "conflict" == caller.refused("create_new_client", email=" m@bolt.example ")[0]
 
     def test_an_address_that_was_taken_a_moment_ago(self, caller: Caller) -> None:
-        """By a client of this very trial."""
+        """By a client of this trial."""
         caller.example("create_new_client")
 
         assert "conflict" == caller.refused("create_new_client", email="ADA@ada.example")[0]
 
     def test_an_address_that_was_given_up(self, caller: Caller) -> None:
-        """It is free."""
+        """It can be used again."""
         caller.get("modify_client", client_id=uid("acme"), email="new@acme.example")
 
         assert "info@acme.example" == caller.example("create_new_client", email="info@acme.example")["email"]

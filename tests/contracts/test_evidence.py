@@ -1,4 +1,4 @@
-"""What an agent does to what it is shown is its own affair: the evidence, the tools and the next trial don't change."""
+"""An agent may change the objects that it receives: evidence, tools and the next trial are not affected."""
 
 import json
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ CASE = conversation(
 
 
 class Vandal:
-    """Looks Acme up, and then spoils everything that it can reach."""
+    """Looks Acme up, and then modifies every object that it can reach."""
 
     name = "vandal"
 
@@ -35,7 +35,7 @@ class Vandal:
         self.heard: list[str] = []
 
     def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
-        """Answer, and spoil."""
+        """Answer, and modify."""
         if messages[-1].speaker == "user":
             self.heard.append(messages[-1].text)
             self._arguments["name"] = "Acme"
@@ -53,7 +53,7 @@ class Vandal:
 
 
 def test_the_evidence_is_what_happened(crm: Crm) -> None:
-    """Calls as they were made, results as they came back, and the user goes by these."""
+    """Calls as they were made, results as they came back, and the user's references follow them."""
     vandal = Vandal()
 
     with crm.seeded(SEED, NOW):
@@ -78,7 +78,7 @@ def test_the_next_trial_has_its_own_tools(crm: Crm) -> None:
 
 
 def abyss() -> Any:  # noqa: ANN401 (JSON, as it were)
-    """Return a list that has no bottom, as far as Python's stack is concerned."""
+    """Return a list that is nested deeper than Python's stack."""
     value: Any = []
     for _ in range(5000):
         value = [value]
@@ -86,12 +86,12 @@ def abyss() -> Any:  # noqa: ANN401 (JSON, as it were)
 
 
 class Odd:
-    """Sends what no schema allows."""
+    """Sends calls that no schema allows."""
 
     name = "odd"
 
     def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
-        """Call what can't be called."""
+        """Make an invalid call."""
         del tools
         if messages[-1].speaker == "crm":
             return Reply(text="Done for Bolt. \x1b[31m")
@@ -108,7 +108,7 @@ class Odd:
 
 
 def test_whatever_an_agent_sends_is_scored_and_explained(crm: Crm) -> None:
-    """It is wrong, and that is no trouble of the world."""
+    """It is the agent's fault, not an infrastructure failure."""
     evidence = observe(CASE, Odd(), crm, play_reference(CASE, Oracle(CASE), crm))
 
     scores = tuple(scorer(CASE, evidence) for scorer in SCORERS.values())
@@ -124,7 +124,7 @@ def test_whatever_an_agent_sends_is_scored_and_explained(crm: Crm) -> None:
 
 
 def test_rows_that_are_alike_are_found_in_the_order_they_were_made(crm: Crm) -> None:
-    """In every trial: the first one is what later turns refer to."""
+    """In every trial: later turns refer to the first one."""
     new: Any = {"client_id": ACME, "name": "Vans", "amount": 5000, "stage": "Proposal"}
 
     for _ in range(5):

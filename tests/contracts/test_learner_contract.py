@@ -19,7 +19,7 @@ BUNDLED = Path(__file__).parents[2] / "evals" / "data" / "crm.jsonl"
 AGENTS = Path(agents.__file__).parent
 ATLAS = "atlas?student=openai:small&teacher=openai:large&retries=1&samples=2"
 SCORES = ("strict_success", '"passed"', '"failed"', "crm_state", "verdict=", "answer key")
-"""Words of those who score."""
+"""Words that only scorers use."""
 SHORTEST = 6
 
 
@@ -49,14 +49,14 @@ def _called(tool: str, arguments: dict[str, Any]) -> Answer:
 
 
 def bundled(count: int) -> list[dict[str, Any]]:
-    """Return bundled cases of all sorts that are learnt from."""
+    """Return bundled cases of all kinds that are learned from."""
     records = [json.loads(line) for line in BUNDLED.read_text(encoding="utf-8").splitlines()]
     train = [record for record in records if record["split"] == "train"]
     return train[:: len(train) // count][:count]
 
 
 def secrets_of(record: dict[str, Any]) -> Iterator[str]:
-    """Yield what the answer key of a case knows, and what the case is called."""
+    """Yield the values of the answer key of a case, and its name."""
     yield record["conversation_id"]
     for turn in record["turns"]:
         key = [value for name, value in turn.items() if name not in {"turn_id", "user_utterance", "expected_tool"}]
@@ -71,7 +71,7 @@ def leaked(request: dict[str, Any], secrets: set[str], known: str) -> list[str]:
 
 
 def heard(server: Loopback) -> str:
-    """Return all that users and the CRM have said in the student's requests, how tools are described, and orders."""
+    """Return what users and the CRM said in the student's requests, the descriptions of tools, and numbers."""
     said: set[str] = set()
     for seen, role in zip(server.seen, roles_in(server.seen), strict=True):
         if role == "student":
@@ -84,7 +84,7 @@ def heard(server: Loopback) -> str:
 
 @pytest.mark.usefixtures("given_server")
 def test_no_role_sees_the_answer_key(project: Callable[..., pytest.Pytester], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Over all requests of all roles, in conversations of all sorts; and a leak would be found."""
+    """In all requests of all roles, in conversations of all kinds; and a leak would be found."""
     records = bundled(4)
     with Loopback(clueless) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.openai_url)
@@ -103,7 +103,7 @@ def test_no_role_sees_the_answer_key(project: Callable[..., pytest.Pytester], mo
 
 
 def test_learning_session_has_no_access_to_the_answer_key() -> None:
-    """Whatever a session is given is named here; a new name is a decision."""
+    """Everything that a session receives is listed here, so a new name is a decision."""
     from pytest_crmeval.agents import learner
 
     given = {name: sorted(learner.SessionSetup.__slots__) for name in ("SessionSetup",)}

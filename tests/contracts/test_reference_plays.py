@@ -1,4 +1,4 @@
-"""Tests share what came of the reference calls: it is what the harness makes of them, and it is made once."""
+"""Tests share the results of the reference calls, which are made once, by the harness."""
 
 import json
 import re
@@ -24,7 +24,7 @@ class ClosedCrm(PaperCrm):
     """Must not be called."""
 
     def call(self, call: ToolCall) -> ToolResult:
-        """Refuse loudly."""
+        """Fail."""
         raise AssertionError(call)
 
 
@@ -37,18 +37,18 @@ def small(tmp_path: Path) -> Path:
 
 
 def numbered(transcript: Transcript) -> str:
-    """Return a transcript with its ids numbered as they come: new rows have others each time."""
+    """Return a transcript with its ids numbered in order of appearance: new rows have other ids each time."""
     found: dict[str, str] = {}
     return ID.sub(lambda match: found.setdefault(match[0], f"id {len(found)}"), repr(transcript))
 
 
 def in_order(state: State) -> dict[str, list[Row]]:
-    """Return all rows, each table in an order of its own: the CRM shows them in any."""
+    """Return all rows, each table sorted: the CRM shows them in any order."""
     return {table: sorted(rows, key=repr) for table, rows in state.items()}
 
 
 def test_bundled_plays_are_of_every_third_case_in_order(bundled_plays: list[ReferencePlay]) -> None:
-    """Unchanged by the way through a file."""
+    """Writing and reading the file changes nothing."""
     assert [ref.read() for ref in index([BUNDLE])[::3]] == [play.case for play in bundled_plays]
 
 
@@ -65,7 +65,7 @@ def test_shared_play_equals_a_fresh_play_of_the_harness(crm: Crm, bundled_plays:
 
 
 def test_second_process_reads_the_plays_of_the_first(small: Path, tmp_path: Path) -> None:
-    """Who comes second gets what the first has made, and plays nothing."""
+    """It plays nothing itself."""
     first = shared_plays(tmp_path / "kept", small, PaperCrm())
     second = shared_plays(tmp_path / "kept", small, ClosedCrm())
 

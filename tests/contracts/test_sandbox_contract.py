@@ -1,4 +1,4 @@
-"""What every sandbox keeps to, wherever its programs run. An adapter is a line in ``ADAPTERS``."""
+"""The contract of every sandbox, wherever its programs run. An adapter is a line in ``ADAPTERS``."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -53,7 +53,7 @@ sys.stdin, sys.stdout = Own(sys.stdin), Own(sys.stdout)
 input = lambda: sys.stdin.readline().rstrip()
 print(input())
 """
-"""How fast programs read and write on Codeforces, for instance."""
+"""For example fast input and output as on Codeforces."""
 WRITERS = {
     "own stream": OWN_STREAM,
     "a stream that can't be closed": (
@@ -107,7 +107,7 @@ class TestSandbox:
     """Every sandbox that comes with the package."""
 
     def test_it_is_a_sandbox(self, sandbox: Sandbox) -> None:
-        """With all that a header and a fingerprint need."""
+        """With everything that a header and a fingerprint need."""
         assert isinstance(sandbox, Sandbox)
         assert sandbox.name.strip() == sandbox.name != ""
         assert sandbox.identity == sandbox.identity != ""
@@ -116,20 +116,20 @@ class TestSandbox:
 
     @pytest.mark.parametrize("reader", READERS)
     def test_every_way_to_read_works(self, sandbox: Sandbox, reader: str) -> None:
-        """The program is run as it was written."""
+        """Every way to read works."""
         ended = run(sandbox, READERS[reader], ProgramInput(stdin=b"one\ntwo\n"))
 
         assert (b"one two\n", True) == (ended.stdout, ended.succeeded), ended.stderr
 
     @pytest.mark.parametrize("writer", WRITERS)
     def test_every_way_to_write_works(self, sandbox: Sandbox, writer: str) -> None:
-        """The program ends as an interpreter ends: with all that it has written, and no error of its own making."""
+        """The program ends like an interpreter: with all its output, and without an error of its own."""
         ended = run(sandbox, WRITERS[writer], ProgramInput(stdin=b"one\n"))
 
         assert (b"one\n", 0) == (ended.stdout, ended.exit_code), ended.stderr
 
     def test_line_ends_come_as_they_are(self, sandbox: Sandbox) -> None:
-        """An interpreter changes none of them on Linux."""
+        """An interpreter does not change them on Linux."""
         ended = run(
             sandbox, "import sys; print(repr(input()), repr(sys.stdin.read()))", ProgramInput(stdin=b"1\r\n2\r3\n")
         )
@@ -137,13 +137,13 @@ class TestSandbox:
         assert b"'1\\r' '2\\r3\\n'\n" == ended.stdout
 
     def test_a_large_input_comes_whole(self, sandbox: Sandbox) -> None:
-        """Beyond the size of any pipe."""
+        """Larger than any pipe."""
         ended = run(sandbox, "import sys; print(len(sys.stdin.read()))", ProgramInput(stdin=b"x" * 3_000_000))
 
         assert b"3000000\n" == ended.stdout
 
     def test_it_is_the_main_program(self, sandbox: Sandbox) -> None:
-        """With its own name and arguments."""
+        """With its name and arguments."""
         source = "import sys\nif __name__ == '__main__': print(__file__.rpartition('/')[2], *sys.argv[1:])"
         ended = run(sandbox, source, ProgramInput(args=("a b", "é")))
 
@@ -169,7 +169,7 @@ class TestSandbox:
         assert (code == 0) is ended.succeeded
 
     def test_a_traceback_names_the_programs_own_line(self, sandbox: Sandbox) -> None:
-        """And no line of ours."""
+        """And no line of the sandbox."""
         said = run(sandbox, "x = 0\n\nprint(1 / x)\n").stderr.decode()
 
         assert 1 == said.count("File ")
@@ -184,38 +184,38 @@ class TestSandbox:
         assert (Termination.SIGNALLED, name, None) == (ended.ending, ended.signal, ended.exit_code)
 
     def test_files_go_in_and_come_back(self, sandbox: Sandbox) -> None:
-        """Only those that are wanted, and only if they are there; also one that was not closed."""
+        """Only the requested ones, and only if they exist; also one that was not closed."""
         source = "f = open('out.txt', 'w'); f.write(open('in.txt').read() * 2); open('other', 'w').close()"
         ended = run(sandbox, source, ProgramInput(files={"in.txt": b"ab"}, wanted=("out.txt", "missing.txt")))
 
         assert {"out.txt": b"abab"} == ended.files
 
     def test_cpu_time_is_limited(self, sandbox: Sandbox) -> None:
-        """It is what decides about a busy loop."""
+        """It ends a busy loop."""
         ended = run(sandbox, "while True: pass", limits=SHORT)
 
         assert (Termination.CPU_TIME, None) == (ended.ending, ended.exit_code)
 
     def test_wall_time_is_limited(self, sandbox: Sandbox) -> None:
-        """For those who only wait."""
+        """It ends a program that only waits."""
         waiting = Limits(cpu_seconds=10.0, wall_seconds=0.5, memory_bytes=256 << 20, output_bytes=1 << 20)
 
         assert Termination.WALL_TIME is run(sandbox, "import time; time.sleep(60)", limits=waiting).ending
 
     @pytest.mark.parametrize("source", ["x = b'x' * (600 << 20)", "x = [0] * 10**12", "x = bytearray(500 << 20)"])
     def test_memory_is_limited(self, sandbox: Sandbox, source: str) -> None:
-        """Used or refused."""
+        """Exceeded or refused."""
         assert Termination.MEMORY is run(sandbox, source).ending
 
     def test_output_is_limited(self, sandbox: Sandbox) -> None:
-        """What was allowed is kept."""
+        """The allowed part is kept."""
         ended = run(sandbox, "while True: print('x' * 999)", limits=SHORT)
 
         assert Termination.OUTPUT is ended.ending
         assert SHORT.output_bytes >= len(ended.stdout)
 
     def test_much_on_stderr_ends_nothing(self, sandbox: Sandbox) -> None:
-        """It is cut, and its end is kept."""
+        """It is cut off, and its end is kept."""
         ended = run(sandbox, "import sys\nfor _ in range(3000): sys.stderr.write('x' * 1000)\nsys.stderr.write('end')")
 
         assert ended.succeeded, ended
@@ -245,7 +245,7 @@ class TestSandbox:
         assert [n * n for n in range(24)] == [int(end.stdout) for end in ends]
 
     def test_run_reports_its_time_and_memory(self, sandbox: Sandbox) -> None:
-        """Where it is known at all."""
+        """If it is known."""
         ended = run(sandbox, "x = bytearray(50 << 20)\nfor _ in range(10**6): pass")
 
         assert None is ended.cpu_seconds or 0 < ended.cpu_seconds < LIMITS.cpu_seconds
@@ -265,7 +265,7 @@ class TestSandbox:
         assert [b"1\n", b"2\n", b"3\n"] == outputs
 
     def test_a_compiled_program_knows_that_it_is_judged(self, cpp: Sandbox) -> None:
-        """At home it would read a file."""
+        """On a developer's machine it would read a file."""
         source = (
             '#include <cstdio>\nint main() {\n#ifndef ONLINE_JUDGE\n  freopen("input.txt", "r", stdin);\n#endif\n'
             '  int n; std::puts(std::scanf("%d", &n) == 1 ? "read" : "nothing"); }\n'
@@ -274,7 +274,7 @@ class TestSandbox:
         assert b"read\n" == run(cpp, source, ProgramInput(stdin=b"5"), language=Language.CPP).stdout
 
     def test_what_does_not_compile_is_refused(self, cpp: Sandbox) -> None:
-        """With what the compiler said."""
+        """With the compiler's message."""
         with cpp.prepared(Program(language=Language.CPP, source="int main() { return x; }")) as prepared:
             assert prepared.refused is not None
             assert not prepared.refused.succeeded
@@ -291,5 +291,5 @@ class TestSandbox:
         ids=["refused memory", "crash", "output", "cpu time"],
     )
     def test_a_compiled_program_has_the_same_limits(self, cpp: Sandbox, source: str, ending: Termination) -> None:
-        """By what really happened."""
+        """The ending says what happened."""
         assert ending is run(cpp, source, limits=SHORT, language=Language.CPP).ending

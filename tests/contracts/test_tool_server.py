@@ -58,12 +58,12 @@ SAID = (
 
 
 class Plain:
-    """Makes the same calls as the program, one for each reply."""
+    """Makes the same calls as the program, one per reply."""
 
     name = "plain"
 
     def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
-        """Write, try what is refused, and say so."""
+        """Write, try a refused call, and report it."""
         place = max(number for number, message in enumerate(messages) if message.speaker == "user")
         step = (len(messages) - place) // 2
         names = (*(tool.name for tool in tools), "refuse")

@@ -1,4 +1,4 @@
-"""What holds for an agent of a user in every form: function, async, object, server, program, with a tool server."""
+"""The contract of a user's agent in every form: function, async, object, server, program, with a tool server."""
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +22,7 @@ ERRORS = {
     "flood": ("the reply is longer than 4,000,000 characters", "the answer is longer than 4,000,000 bytes"),
     "garble": ("must return a Reply or a text, but returned a value of type 'int'", "malformed answer: .*: '7'"),
 }
-"""The user's words -> the error in this process, and in another."""
+"""The user's words -> the error in this process, and in another process."""
 TIMEOUTS = {
     "Blocking": r"reply\(\) did not return within 0.2 s; an async agent blocks the event loop$",
     "function": r"agent 'function': reply\(\) did not return within 0.2 s; it is at .*forms.py:\d+$",
@@ -43,7 +43,7 @@ def specs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, str
 
 
 class Made:
-    """Makes the agent of a spec, for one conversation each time."""
+    """Creates the agent of a spec, for one conversation each time."""
 
     def __init__(self, spec: str) -> None:
         self._spec = spec
@@ -71,7 +71,7 @@ def form(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def made(form: str, specs: Mapping[str, str]) -> Iterator[Made]:
-    """Yield a function that makes the agent."""
+    """Yield a function that creates the agent."""
     made = Made(specs[form])
     yield made
     made.close()
@@ -86,7 +86,7 @@ class TestUserAgent:
     """Every form of an agent."""
 
     def test_conversations_in_flight_have_their_own_dialogue_and_usage(self, made: Made, form: str) -> None:
-        """Although all of them are played by one agent."""
+        """Although one agent plays all of them."""
 
         def played(number: int) -> tuple[list[ToolCall], str, Bill | None]:
             crm = PaperCrm()
@@ -106,7 +106,7 @@ class TestUserAgent:
         ]
 
     def test_agent_that_hangs_is_an_error_and_the_next_conversation_is_played(self, made: Made, form: str) -> None:
-        """The error says where it hangs, if that can be known."""
+        """The error says where it hangs, if that is known."""
         with pytest.raises(AgentError, match=TIMEOUTS.get(form, r"timeout: .* within 0.2 s")):
             reply_to("hang", made(0.2))
 
@@ -124,6 +124,6 @@ class TestUserAgent:
 
     @pytest.mark.parametrize("form", ELSEWHERE)
     def test_answer_for_another_conversation_is_an_error(self, made: Made) -> None:
-        """In this process there are no ids."""
+        """There are no ids within this process."""
         with pytest.raises(AgentError, match="malformed answer: it is for another conversation, 'another'"):
             reply_to("mistake", made())

@@ -1,4 +1,4 @@
-"""Weak agents: each plays like the oracle, but makes one typical mistake wherever there is an occasion for it."""
+"""Weak agents: each plays like the oracle, but makes one typical mistake wherever it can."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -32,7 +32,7 @@ class WeakAgent(Oracle):
         return Reply(text=truthful_reply(Expectation(call=calls[0], further=calls[1:]), results, {})) if calls else DONE
 
     def mistaken(self, turn: int) -> Sequence[ToolCall] | None:
-        """Return the wrong calls of a turn, counted from 1; None if there is no occasion for the mistake."""
+        """Return the wrong calls of a turn, counted from 1; None if the mistake is not possible."""
         return self._expectations[turn - 1].mistakes.get(self.name)
 
 
