@@ -151,7 +151,7 @@ def test_invalid_judge_is_refused_and_quoted_as_given(project: Project, provider
     result = project().runpytest("--crmeval-judge", "oracle")
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
-    result.stderr.fnmatch_lines(["*'oracle'*openai:MODEL*"])
+    result.stderr.fnmatch_lines(["*'oracle'*must name a model; see crmeval models*"])
 
 
 @pytest.mark.parametrize("spec", ["openai:", "OpenAI:gpt-4.1"])
