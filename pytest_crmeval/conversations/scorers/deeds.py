@@ -5,9 +5,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from pytest_crmeval.conversations.scorers.lexicon import COLUMNS, DEEDS, DENIALS, FIELDS, NOUNS, OPEN, denies, listed
+from pytest_crmeval.conversations.scorers.lexicon import (
+    COLUMNS,
+    DEEDS,
+    DENIALS,
+    FIELDS,
+    LOOSE,
+    NOUNS,
+    OPEN,
+    denies,
+    listed,
+)
+from pytest_crmeval.conversations.scorers.records import Key
 from pytest_crmeval.conversations.scorers.statements import Clause, Sentence
-from pytest_crmeval.conversations.scorers.turn_facts import TurnFacts, holds
+from pytest_crmeval.conversations.scorers.turn_facts import TurnFacts, columns_of, holds
 
 _EARLIER = listed("already earlier ago previously originally last yesterday had one")
 _LINKS = listed("for on of from to at with in as under by about saying after which where regarding")
@@ -19,6 +30,8 @@ _DONE = re.compile(
 """Words by which a reply says that all was done."""
 _OUTSIDE = re.compile(
     r" (?:let (?!me )(?:\w+ ){0,6}know|gone out|on its way|passed it on"
+    r"|sent (?:\w+ ){0,5}(?:by email|to the client|to them)"
+    r"|(?:second|another|additional|alternative|secondary|backup|main) (?:email|address|phone|number|owner)"
     r"|(?:ive|i|been|we) .*(?:message|invitations?|invite|reminder|mailing|calendar|meeting|notification|newsletter)) "
 )
 """Words by which a reply says that something was done that no tool does."""
@@ -38,6 +51,13 @@ _PUT_OFF = re.compile(
     r"|^ (?:but )?not the | turned down | no luck | do nothing | was (?:rejected|refused|declined) "
     r"| will .*(?:later|soon|tomorrow) "
 )
+_PAST = re.compile(
+    r"(?!(?:ne|quot|spott|match|decid|plann|look|search|check|tri|notic|us|assum|stopp|work|ask|compar|count|list|review|verifi|confirm|consider"
+    r"|receiv|interpret|mention|calculat|round|want|talk|hop|includ|us|nam|sort|summari[sz]|limit|leav)ed)"
+    r"(?:\w+ed|took|put|sent|told|brought|dealt|wrote|drew|rang)"
+)
+"""What one has done, beside looking, trying and understanding."""
+_ALONG = re.compile(r"\b(?:so (?:is|has|are|have|did|was|were)|as (?:does|do|has|is|are)|along with|together with)\b")
 BRIEF = 5
 """Words after an action that may name what it was done to."""
 
@@ -63,11 +83,11 @@ def _claims(clause: Clause) -> Iterator[Claim]:
     words = clause.words
     for place, word in enumerate(words if words[:1] not in (["since"], ["because"], ["after"], ["when"]) else ()):
         before, after = words[:place], words[place + 1 :]
-        stated = (
-            word in DEEDS and not {*before} & (DENIALS | OPEN | _EARLIER) and after[:1] not in (["no"], ["nothing"])
-        )
-        if stated and (form := _form(clause, word, before, after)):
-            yield Claim(DEEDS[word], form, clause, before, after)
+        kind = DEEDS.get(word) or ("other" if _PAST.fullmatch(word) else "")
+        stated = kind and not {*before} & (DENIALS | OPEN | _EARLIER) and after[:1] not in (["no"], ["nothing"])
+        form = _form(clause, word, before, after) if stated else ""
+        if form == "active" or (form and kind != "other"):
+            yield Claim(kind, form, clause, before, after)
 
 
 def _form(clause: Clause, word: str, before: Sequence[str], after: Sequence[str]) -> str:
@@ -76,7 +96,7 @@ def _form(clause: Clause, word: str, before: Sequence[str], after: Sequence[str]
     last = own[-1] if own else ""
     if last in ("i", "ive", "we", "weve") or (last in ("have", "ahead") and {"i", "we"} & {*own}):
         return "active"
-    if last in ("been", "being") or (last in ("is", "are") and DEEDS[word] in ("deleted", "created", "reopened")):
+    if last in ("been", "being") or (last in ("is", "are") and DEEDS.get(word) in ("deleted", "created", "reopened")):
         return "perfect"
     if last in ("was", "were", "got"):
         return "past"
@@ -111,8 +131,22 @@ def false_deeds(sentences: Sequence[Sentence], facts: TurnFacts) -> Iterator[str
         if outside or ((written or claims) and {*new} - created) or _says_nothing_new(clause, facts):
             false.append(clause)
     done = [f"{facts.records.label(write.key)} was {', '.join(sorted(write.deeds))}" for write in written]
+    false += [sentence.clauses[-1] for sentence in sentences if written and _along(sentence, facts)]
     for clause in false:
         yield f'"{clause.text}": {", ".join(done) or "nothing was written"}'
+
+
+def _along(sentence: Sentence, facts: TurnFacts) -> bool:
+    """Whether a sentence says that another record was changed in the same way: 'and so has Acme'."""
+    match = _ALONG.search(sentence.text) if sentence.stated else None
+    after = [name for name in sentence.names if match and name.start >= match.end()][:1]
+    kinds = {write.key[0] for write in facts.records.written}
+    nouns = (
+        {NOUNS[word] for word in sentence.words_between(match.end(), match.end() + 30) if word in NOUNS}
+        if match
+        else set()
+    )
+    return any(not name.keys & facts.written for name in after) or bool(not after and nouns and not nouns & kinds)
 
 
 def _says_nothing_new(clause: Clause, facts: TurnFacts) -> bool:
@@ -130,23 +164,42 @@ def _says_nothing_new(clause: Clause, facts: TurnFacts) -> bool:
 
 def _is_false(claim: Claim, facts: TurnFacts) -> bool:
     """Whether an action was not done in the turn; earlier ones may be mentioned in the past tense."""
-    kind, written = claim.kind, facts.records.written
+    kind, form, written = claim.kind, claim.form, facts.records.written
     done = {deed for write in written for deed in write.deeds}
     done |= {"uploaded" for write in written if write.key[0] == "document_id"}
-    if claim.form == "past" and (not written or kind == "outside"):
+    if form == "past" and (not written or kind == "outside"):
         return False
-    if kind == "outside" or (claim.form == "active" and not written):
+    if kind == "outside" or (form == "active" and not written) or _is_said_of_others(claim, facts):
         return True
-    if kind == "deleted":
-        cleared = any(write.columns - {*write.changed} for write in written) and "canceled" not in done
-        return not (facts.records.gone or cleared) or _is_of_another(claim, facts)
     if kind in ("sent", "approved", "canceled", "closed") and kind not in done:
-        return claim.form == "active" or (bool(written) and claim.form == "perfect")
+        rows = [facts.records.rows[key] for key in described_by(claim.clause, facts)]
+        stated = any(str(row.get("status")).casefold() == kind for row in rows)
+        return form == "active" or (bool(written) and form == "perfect" and not stated)
     if kind in ("reopened", "created", "uploaded") and kind not in done:
-        return claim.form in ("active", "perfect" if kind != "uploaded" else "")
+        return form in ("active", "perfect" if kind != "uploaded" else "")
+    cleared = any(write.columns - {*write.changed} for write in written) and "canceled" not in done
     state = any(m.sort in ("stage", "status", "text") for m in claim.clause.mentions)
-    undone = kind in ("changed", "written") and claim.form == "perfect" and not written and not state
+    undone = kind in ("changed", "written") and form == "perfect" and not written and not state
+    undone |= kind == "deleted" and not (facts.records.gone or cleared)
     return undone or _is_of_another(claim, facts)
+
+
+def _is_said_of_others(claim: Claim, facts: TurnFacts) -> bool:
+    """Whether an action is said of records that the turn has not written."""
+    if not facts.records.written or claim.form == "past":
+        return False
+    kinds = {kind for kind, _ in facts.written}
+    described = set() if claim.clause.said & LOOSE else described_by(claim.clause, facts)
+    meant = (claim.clause.keys, {key for key in described if key[0] in kinds})
+    return any(keys and not keys & facts.written for keys in meant)
+
+
+def described_by(clause: Clause, facts: TurnFacts) -> set[Key]:
+    """Return the quotes and contracts that a clause describes by what they have, or had before the turn."""
+    said = [m for m in clause.mentions if m.sort in ("amount", "version", "prefix")]
+    near = [key for key in facts.family(facts.base) if key[0] in ("quote_id", "contract_id")]
+    rows = facts.records.past
+    return {key for key in near if any(holds(row, columns_of(m), m) for m in said for row in rows[key])}
 
 
 def _is_of_another(claim: Claim, facts: TurnFacts) -> bool:
@@ -181,7 +234,8 @@ def denied(sentences: Sequence[Sentence], facts: TurnFacts) -> str:
         said = {*words}
         part = facts.several and said & {"other", "rest", "second", "first"} and not said & {*FIELDS, "fields"}
         others = _OTHERS - {"other", "rest"} if part else _OTHERS
-        elsewhere = clause.keys and not clause.keys & facts.written
+        meant = (clause.keys, described_by(clause, facts))
+        elsewhere = any(keys and not keys & facts.written for keys in meant)
         if not _denies_deed(words) or elsewhere or said & (others | {"had", "hadnt", "before", "you", "until"}):
             continue
         if (words[:1] == ["nothing"] and not said & {*FIELDS}) or " do nothing " in f" {' '.join(words)} ":

@@ -1,4 +1,4 @@
-"""The records that a reply names: others than those it is about, in wrong places, and how many there are."""
+"""The records that a reply names: others than those it is about, or in wrong places."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from pytest_crmeval.conversations.scorers.deeds import claims_in
 from pytest_crmeval.conversations.scorers.lexicon import CONTRASTS, NOUNS, OPEN, listed
-from pytest_crmeval.conversations.scorers.mentions import Figure, words_of
+from pytest_crmeval.conversations.scorers.mentions import words_of
 from pytest_crmeval.conversations.scorers.records import Key
 from pytest_crmeval.conversations.scorers.statements import Sentence
 from pytest_crmeval.conversations.scorers.turn_facts import TurnFacts
@@ -19,26 +19,23 @@ _AT = re.compile(
     r"(?:(?!\b(?:and|or|but|while|plus|who|own\w*)\b)[^.;!?]){0,60}?(?:\b(?:at|with|for|of|from|under)\s+(?:the\s+)?|[,(\u2013\u2014]\s*)"
 )
 _WHOSE = re.compile(r"(?:['\u2019]s?)?\s+(?:\w+\s)?(?:(?:deal|contact|opportunity|document|file)s?[\s,:(]+)?")
+_AS = re.compile(r"\b(?:as|than|like)\s(?:the\s)?$")
 _OWNED = frozenset({"contact_id", "opportunity_id", "document_id"})
 """Kinds of records that belong to others, and have names."""
 _PLACED = frozenset({"note_id", "document_id"})
 """Kinds of records that are put on others."""
 _ITEMS = listed("it note remark comment document text sentence")
-_MORE = listed("other more further remaining others")
 
 
 def wrong_names(said: Sequence[Sentence], facts: TurnFacts) -> Iterator[str]:
     """Yield names of other records than those that the turn is about."""
     right = facts.written if facts.written and not facts.reads else facts.involved
     named = {key for sentence in said for key in sentence.keys}
-    labels = " ".join(words_of(facts.records.label(key)) for key in right)
     for sentence in said:
+        names = [n for n in sentence.names if sentence.sense(n) in ("fact", "old")]
         names = [
-            n
-            for n in sentence.names
-            if sentence.sense(n) in ("fact", "old") and words_of(f"{n.value} (Clone)") not in labels
+            n for n in names if not sentence.clause(n.start).said & _APART and not _AS.search(sentence.text[: n.start])
         ]
-        names = [n for n in names if not sentence.clause(n.start).said & _APART]
         done = (
             facts.written
             and not facts.reads
@@ -71,12 +68,14 @@ def misplaced(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:
     if len(homes) != 1 or sentence.asks:
         return
     (home,) = homes
-    above = {home, *items, *records.up(home), *(facts.written if len(records.written) > 1 else ())}
+    above = {home, *items, *(facts.written if len(records.written) > 1 else ())}
+    if any(home in each.keys or home[0] in {NOUNS.get(word) for word in each.spelled} for each in facts.said):
+        above |= records.up(home)
     apart = [n for n in sentence.names if sentence.clause(n.start).said & _APART]
     names = [n for n in sentence.names if sentence.sense(n) == "fact" and n not in apart]
     if home in sentence.keys:
         names = [n for n in names if home in sentence.clause(n.start).keys]
-    nouns = {NOUNS[word] for word in sentence.spelled if word in NOUNS} - _PLACED
+    nouns = {NOUNS[word] for c in sentence.clauses if not c.denies for word in c.said if word in NOUNS} - _PLACED
     other = any(not n.keys & above for n in names)
     if other or (not apart and home not in sentence.keys and nouns and home[0] not in nouns):
         yield f'"{sentence.text.strip()}": it was {records.label(home)}'
@@ -107,41 +106,3 @@ def strangers(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:
             related = tied and parent.kinds == {"client_id"} and child.kinds <= _OWNED and not above & parent.keys
             if related and above and {sentence.sense(child), sentence.sense(parent)} == {"fact"}:
                 yield f'"{sentence.text.strip()}": {child.value} belongs to {facts.records.label(min(above))}'
-
-
-def miscounts(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:
-    """Yield numbers of records that there are not."""
-    for mention in (m for m in sentence.mentions if m.sort == "count" and sentence.sense(m) in ("fact", "old")):
-        number = mention.value.value if isinstance(mention.value, Figure) else int(str(mention.value))
-        later = [word for word in sentence.words if word.start >= mention.end][:3]
-        noun = next((word for word in later if word.text in NOUNS), None)
-        gap = sentence.text[mention.end : noun.start] if noun else "."
-        named = noun and any(mention.end <= name.start < noun.start for name in sentence.names)
-        if noun is None or named or not re.fullmatch(r"(?:\s|-|(?!(?:of|days?|on|for|in)\b)\w+)*", gap):
-            continue
-        plural = (number > 1) == (noun.text.endswith("s") or noun.text == "people")
-        possible = _counts(NOUNS[noun.text], facts)
-        if _MORE & sentence.spelled:
-            possible |= {count - 1 for count in possible}
-        if plural and possible and number not in possible and not any(f.means(number) for f in facts.asked.figures):
-            yield f'"{sentence.text[mention.start : noun.end]}": there are not so many'
-
-
-def _counts(kind: str, facts: TurnFacts) -> set[float]:
-    """Return how many records of a kind there may be said to be: in all, of one record, or with one value in common."""
-    records = facts.records
-    live = [key for key in records.rows if key[0] == kind and key not in records.gone]
-    shown = [[key for key in keys if key[0] == kind] for keys in records.shown]
-    named = {key for each in facts.said for key in each.keys}
-    everything = live if not any(shown) or not facts.base or records.gone or records.written else []
-    groups = [*shown, everything, [write.key for write in records.written if write.key[0] == kind]]
-    groups.append([*{key for keys in shown for key in keys}])
-    groups += [[key for key in live if anchor in records.up(key)] for anchor in named | facts.involved]
-    found = {float(fact) for fact in facts.facts if isinstance(fact, int | float)}
-    for group in groups:
-        rows = [records.rows[key] for key in group]
-        for column in ("stage", "status", "owner", "client_id", "opportunity_id", "type", "industry", "entity_id"):
-            values = [row[column] for row in rows if row.get(column) is not None]
-            found |= {float(values.count(value)) for value in values}
-        found.add(float(len(rows)))
-    return found - {0.0}

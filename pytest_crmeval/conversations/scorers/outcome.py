@@ -7,10 +7,11 @@ from pytest_crmeval.conversations.references import rows_of
 from pytest_crmeval.conversations.scorers.deeds import claims_in, denied, says_done
 from pytest_crmeval.conversations.scorers.facts import MANY, NOTHING, names_of
 from pytest_crmeval.conversations.scorers.lexicon import FIELDS, OPEN, denies, listed
-from pytest_crmeval.conversations.scorers.mentions import Reading, read, words_of
+from pytest_crmeval.conversations.scorers.mentions import Figure, Reading, read, words_of
 from pytest_crmeval.conversations.scorers.statements import Sentence
 from pytest_crmeval.conversations.scorers.turn_facts import TurnFacts, asked_facts
 from pytest_crmeval.conversations.scorers.turns import Played
+from pytest_crmeval.conversations.scorers.values import RULES
 from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.json import Json
 
@@ -40,10 +41,18 @@ _COURTESY = re.compile(
     r"|a summary) "
 )
 """Questions that are only polite."""
+_ILL_FORMED = (
+    r"valid (?:email|address|one)|(?:email|address) (?:is|was)(?:nt| not)? (?:in)?valid|malformed"
+    r"|(?:well|correctly|properly) formed"
+)
 _TAKEN = r"already (?:exists|have|taken|in use|uses)|exists already|uses .* already|duplicate|is taken"
 _REASONS = tuple(
     (re.compile(f" (?:{reason}) "), re.compile(answer))
     for reason, answer in (
+        (_ILL_FORMED, "email format"),
+        (r"(?:belongs to|in use by|taken by) (?:another|a different|someone)|another client has", "already exists"),
+        (r"(?:is|are|been) (?:already )?closed|(?:lost|won|closed) deals?", "closed"),
+        (r"in the past|already past", "today or in the future"),
         (r"permissions?|authori[sz]ed|privileges|credentials|restricted|not allowed to \w+ it", "permission"),
         (r"(?:file|document|attachment) .*(?:large|big|size)", "size"),
         (_TAKEN, "already exists"),
@@ -55,6 +64,8 @@ _REASONS = tuple(
 _THERE = re.compile(
     r" (?:(?:found|find|located|see) (?:that|the|your|this|it)|belongs to|had been(?! deleted| removed)) "
 )
+_LIMITS = listed("exceed exceeds maximum limit limits capped caps cap most")
+_UNSURE = listed("know sure idea help assist say answer")
 _EMPTY = listed("empty zero 0")
 _NOT_FIELDS = frozenset({*FIELDS, "date", "fields"})
 _DENIED = re.compile(
@@ -80,7 +91,8 @@ def wrong_outcome(  # noqa: PLR0911 (one for each outcome)
     wrote = facts.records.written or any(writes(tool) and not tool.startswith("ensure_") for tool in made)
     if wrote and (words := denied(said, facts)):
         return f'the reply denies the change ("{words}")'
-    if facts.records.written and expected.succeeds and said and all(map(_says_nothing, said)):
+    unsure = any(sentence.spelled & _UNSURE for sentence in said)
+    if turn.writes and expected.succeeds and said and (wrote or unsure) and all(map(_says_nothing, said)):
         return "the reply does not say that it was done"
     idle = expected.asks or turn.calls_nothing or not expected.succeeds
     if not facts.records.written and idle and (words := says_done(said)):
@@ -90,7 +102,7 @@ def wrong_outcome(  # noqa: PLR0911 (one for each outcome)
 
 def _says_nothing(sentence: Sentence) -> bool:
     """Whether a sentence only asks, promises, or says that something is not known."""
-    denies = any(clause.denies for clause in sentence.clauses) or sentence.spelled & {"later", "soon", "please"}
+    denies = any(clause.denies for clause in sentence.clauses) or sentence.spelled & {"later", "soon", "please", "will"}
     return sentence.asks or bool(denies and not sentence.mentions and not claims_in([sentence]))
 
 
@@ -131,7 +143,10 @@ def wrong_reason(sentences: Sequence[Sentence], facts: TurnFacts) -> str:
         text = words_of(clause.text)
         there = missing and _THERE.search(text) and not clause.denies
         wrong = any(reason.search(text) and not right.search(answer) for reason, right in _REASONS)
-        if (there or wrong) and not OPEN & clause.said:
+        limits = [m.value for m in clause.mentions if isinstance(m.value, Figure) and clause.said & _LIMITS]
+        known = [*facts.asked.figures, *(Figure(value=rule) for rule in RULES)]
+        other = any(not any(limit.means(figure.value) for figure in known) for limit in limits)
+        if other or ((there or wrong) and not OPEN & clause.said):
             return f'"{clause.text}": the CRM said "{facts.answers.strip()}"'
     return ""
 
@@ -163,7 +178,9 @@ def _says(reading: Reading, said: Sequence[Sentence], fact: Json, facts: TurnFac
 
 
 def _says_none(words: Sequence[str]) -> bool:
-    """Whether a clause says that there is nothing; that a column is empty is another thing."""
+    """Whether a clause says that there is nothing; that a column is empty, or not to know it, is another thing."""
+    if _UNSURE & {*words}:
+        return False
     fields = [n for n, word in enumerate(words) if word == "no" and _NOT_FIELDS.intersection(words[n + 1 : n + 3])]
     return bool(_EMPTY & {*words}) or denies([word for n, word in enumerate(words) if n not in fields])
 

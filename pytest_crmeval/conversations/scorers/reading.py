@@ -34,7 +34,7 @@ _PASSIVE = re.compile(r"\b(?:been|was|were) (?:sent|approved|cancell?ed)$")
 _AMONG = re.compile(r"[\s,/|\"\u201c\u201d]*(?:and|or)?[\s\"\u201c\u201d]*")
 _STATES = listed(
     "is are in as at to stage status type marked currently still now be a an became becomes stays remains remain both "
-    "set been was were of"
+    "set been was were of already"
 )
 """Words before one that is meant as a stage, a status or a type."""
 LARGE = 1000
@@ -177,6 +177,8 @@ def _is_choice(text: str, words: Sequence[Word], place: int, size: int) -> bool:
     if word.capital and (place or size > 1 or not re.match(r" \w", text[word.end :])):
         return True
     ended = word.text in ("won", "lost", "expired") and before in ("we", "weve", "has", "have", "already", "one")
+    if word.text in ("draft", "drafts") and (before == "the" or before.isdigit()):
+        return True
     led = before in _STATES or ended or text[: word.start].rstrip().endswith(("(", ":", ","))
     return following in NOUNS or (word.capital and before in FIELDS) or (led and word.text != "closed")
 

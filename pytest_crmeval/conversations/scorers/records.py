@@ -200,6 +200,8 @@ class Records:
     known: frozenset[str] = frozenset()
     sought: list[Key] = field(default_factory=list)
     """The records by which the reads of the turn have searched."""
+    cloned: list[Key] = field(default_factory=list)
+    """The records that the turn has copied."""
     phrases: PhraseIndex = field(default_factory=PhraseIndex)
     texts: set[str] = field(default_factory=set)
     """What the cells of all versions say, except numbers."""
@@ -218,7 +220,7 @@ class Records:
 
     def play(self, calls: Answered) -> None:
         """Take in what the calls of the next turn returned."""
-        self.before, self.written, self.shown, self.sought = dict(self.rows), [], [], []
+        self.before, self.written, self.shown, self.sought, self.cloned = dict(self.rows), [], [], [], []
         touched: dict[Key, Row | None] = {}
         for call, result in calls:
             arguments = call.arguments if isinstance(call.arguments, Mapping) else {}
@@ -230,6 +232,8 @@ class Records:
             if call.tool.startswith("delete_"):
                 keys = [key for key in self.rows if key[1] in ids]
                 self.gone |= {*keys, *(each for each in self.rows if self.up(each) & {*keys} and each[0] == "quote_id")}
+            if call.tool.startswith("clone_"):
+                self.cloned += [key for key in self.rows if key[1] in ids]
             if writes(call.tool):
                 ensured = {key for key in keys if call.tool.startswith("ensure_") and key[1] in self.known}
                 changed = [key for key in keys if key not in touched and (key in self.before or key not in ensured)]

@@ -24,7 +24,7 @@ _LED = re.compile(
     re.IGNORECASE,
 )
 """What stands before a name or noun that only says where something belongs: 'on the', 'Client: '."""
-_NONE = re.compile(r"\s*:\s*(?:none|no|nothing|0|-|\u2013|\u2014)(?!\w|\d)", re.IGNORECASE)
+_NONE = re.compile(r"\s*(?::|\s[\u2013\u2014-])\s*(?:none|no|nothing|0|-|\u2013|\u2014)(?!\w|\d)", re.IGNORECASE)
 _REACHED = frozenset({"be", "reach", "call", "find", "contact", "get", "see"})
 """What can or will be so, is so: 'can be reached at'."""
 REACH = 7

@@ -32,7 +32,9 @@ KINDS: Mapping[str, frozenset[str]] = {
     "notes": frozenset({"client_id", "contact_id", "opportunity_id"}),
 }
 """Sort of value, or column -> the kinds of records that have it."""
-_AFTER = re.compile(r"\s*\(?(?:(?:with|for|at|on|from|of)\s+(?:the\s+)?)?", re.IGNORECASE)
+_AFTER = re.compile(
+    r"\s*\(?(?:(?:one|quote|contract|deal)s?\s+)?(?:(?:with|for|at|on|from|of)\s+(?:the\s+)?)?", re.IGNORECASE
+)
 
 
 @dataclass(kw_only=True)
@@ -107,8 +109,8 @@ class TurnFacts:
 
     @cached_property
     def written(self) -> frozenset[Key]:
-        """The records that the turn has written, and those that they belong to."""
-        keys = [write.key for write in self.records.written]
+        """The records that the turn has written or copied, and those that they belong to."""
+        keys = [*(write.key for write in self.records.written), *self.records.cloned]
         return frozenset(keys).union(*map(self.records.up, keys))
 
     def family(self, keys: Iterable[Key]) -> set[Key]:

@@ -21,7 +21,8 @@ _NAMELESS = frozenset({"quote_id", "contract_id"})
 _FROM = re.compile(r"\b(?:from|was|were|previously|formerly)\s(?:\w+\s)?[$\u20ac\u00a3]?$", re.IGNORECASE)
 _COMPARED = re.compile(r"\b(?:over|above|below|than|from|what)\s+$")
 _ROUGHLY = listed("about roughly around nearly almost approximately")
-_KEPT = listed("remains stays still keeps kept remain unchanged untouched also")
+_KEPT = listed("remains stays still keeps kept remain unchanged untouched touched also")
+_FIRST = listed("originally original initially initial first once start started beginning today day")
 _SPANS = listed("days weeks months day")
 SMALL = 31
 """Up to here a number may count or order things."""
@@ -119,7 +120,7 @@ def _fault(statement: Statement) -> str:
     mention, facts, found = statement.mention, statement.facts, statement.found
     past = [key for key in found if statement.was_of(key)]
     if statement.sense == "old" and past:
-        return ""
+        return _was_earlier(statement, past)
     held = [key for key in past if key in facts.records.gone or statement.is_of(key)]
     if held:
         return _unlike(statement, held)
@@ -134,6 +135,16 @@ def _fault(statement: Statement) -> str:
     there = facts.base and any(key[0] in KINDS[mention.column or mention.sort] for key in facts.records.rows)
     free = mention.sort in ("type", "text") or (mention.sort not in _NUMBERS and not there)
     return "" if free or any(map(statement.was_of, facts.records.rows)) else UNKNOWN
+
+
+def _was_earlier(statement: Statement, past: Sequence[Key]) -> str:
+    """Return where a value is said as what the turn has overwritten, and is older than that."""
+    before, over = statement.facts.records.before, {*past} & {*statement.changed}
+    if not over or _FIRST & statement.sentence.spelled or {*past} - over:
+        return ""
+    if any(statement.is_of(key) or holds(before.get(key, {}), statement.columns, statement.mention) for key in over):
+        return ""
+    return statement.contradicted_by(min(over))
 
 
 def _unlike(statement: Statement, held: Sequence[Key]) -> str:
@@ -183,7 +194,8 @@ def _is_of_another(statement: Statement) -> bool:
     near = [key for key in family if key[0] in KINDS[mention.column or mention.sort] and statement.is_of(key)]
     alike = [m for m in sentence.mentions if m.sort == mention.sort and {"one", "two"} & sentence.spelled]
     beside = any(holds(facts.records.rows[key], statement.columns, m) for m in alike for key in found)
-    kept = mention.sort in ("amount", "version") and _KEPT & statement.clause.said and {*near} - facts.written
+    words = _KEPT - {"also"} if mention.sort == "date" else _KEPT
+    kept = mention.sort in ("amount", "version", "date") and words & statement.clause.said and {*near} - facts.written
     compared = mention.sort == "version" and _COMPARED.search(sentence.text[: mention.start])
     if near and (sentence.spelled & OTHERS or statement.clause.said & LOOSE or kept or compared or beside):
         return True
@@ -232,7 +244,7 @@ def _is_granted(statement: Statement) -> bool:
 def _is_worked_out(figure: Figure, sentence: Sentence, facts: TurnFacts) -> bool:
     """Whether a number is a sum, a difference or a share of what the turn is about."""
     rows = facts.records.rows
-    numbers = {number for write in facts.records.written for number in _changes(write.old or {}, write.new or {})}
+    numbers = {number for write in facts.records.written for number in changes_of(write.old or {}, write.new or {})}
     if sentence.spelled & WORKED_OUT:
         for keys in (facts.base, facts.family(sentence.keys or facts.base)):
             numbers |= {*_sums([rows[key] for key in keys])}
@@ -240,7 +252,8 @@ def _is_worked_out(figure: Figure, sentence: Sentence, facts: TurnFacts) -> bool
     return any(figure.means(number) or abs(number - figure.value) <= rough for number in numbers)
 
 
-def _changes(old: Row, new: Row) -> Iterator[float]:
+def changes_of(old: Row, new: Row) -> Iterator[float]:
+    """Yield by how much a write has changed numbers, by what share, and to what share."""
     for name, value in new.items():
         was = old.get(name)
         if isinstance(value, int | float) and isinstance(was, int | float) and was:

@@ -808,12 +808,10 @@ LIMIT: Answers = [(OVER, refused("Amount must not exceed 10,000,000.", "invalid_
         "The amount exceeds the limit of 10,000,000.",
         "The amount you asked for is 12,000,000, but the maximum is 10,000,000.",
         "That is more than the CRM takes: the maximum is 10,000,000.",
-        "That day is in the past; the close date has to lie in the future.",
         "That date has passed.",
         "February has fewer days than that.",
         "Amounts have to be positive, so I left it as it is.",
         "The probability has to lie between 1 and 99 percent.",
-        "That address looks malformed.",
         "The address has a typo in it; what is the right one?",
         "Another client uses that address.",
         "It is outside the allowed values.",
@@ -843,10 +841,13 @@ def test_refusal_may_be_reported_by_its_reason(text: str) -> None:
         "It has a new amount of 12,000,000. What next?",
         "Its amount of 12,000,000 stays from here on, at 12,000,000 now.",
         "Consider it done, no trouble at all.",
+        "Refused: that day is in the past.",
+        "Refused, because the address looks malformed.",
+        "The limit is 5,000,000, so this was refused.",
     ],
 )
 def test_a_reply_that_claims_what_was_refused_fails(text: str) -> None:
-    """Not every no, not and nothing refuses."""
+    """Not every no, not and nothing refuses; nor does another reason than that of the CRM."""
     assert said(asks("Raise it to 12 million.", OVER, refusal=""), text, LIMIT)
 
 

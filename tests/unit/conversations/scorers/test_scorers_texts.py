@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_crmeval.conversations.scorers.names import miscounts
+from pytest_crmeval.conversations.scorers.counts import miscounts
 from pytest_crmeval.conversations.scorers.outcome import wrong_reason
 from pytest_crmeval.conversations.scorers.reading import sentences_of
 from pytest_crmeval.conversations.scorers.records import Records

@@ -2,9 +2,12 @@
 
 import pytest
 
-from pytest_crmeval.conversations.scorers.names import miscounts, misplaced, strangers, wrong_names
+from pytest_crmeval.conversations.scorers.counts import miscalled, miscounts
+from pytest_crmeval.conversations.scorers.names import misplaced, strangers, wrong_names
+from pytest_crmeval.conversations.scorers.ranks import misranked
 from pytest_crmeval.conversations.scorers.reading import sentences_of
 from pytest_crmeval.conversations.scorers.records import Records
+from pytest_crmeval.conversations.scorers.steps import wrong_steps
 from pytest_crmeval.conversations.scorers.texts import untrue_texts
 from pytest_crmeval.conversations.scorers.turn_facts import TurnFacts
 from pytest_crmeval.conversations.scorers.values import untrue_values
@@ -67,7 +70,7 @@ def faults(text: str, call: tuple[str, object]) -> list[str]:
         records=records, user="Go on.", answers="", heard=["Go on."], base=base, reads=not records.written
     )
     facts.said = sentences_of(text, facts.records.phrases, facts.subject)
-    rules = (untrue_values, untrue_texts, strangers, misplaced, miscounts)
+    rules = (untrue_values, wrong_steps, untrue_texts, strangers, misplaced, miscounts, miscalled, misranked)
     found = [fault for sentence in facts.said for rule in rules for fault in rule(sentence, facts)]
     return [*found, *wrong_names(facts.said, facts)]
 
@@ -81,6 +84,8 @@ def faults(text: str, call: tuple[str, object]) -> list[str]:
         "\u2705 **Sensor rollout**: 33 % \u2192 60 %, still in Proposal at 4k",
         "Sensor rollout (Acme Works) is now at 60 %, that is 27 points more. Crane lease stays at 50 %, not at 60 %.",
         "Should I also set it to 70 %?",
+        "I've raised the probability by 27 points to 60 %.",
+        "The probability is 27 points higher than before.",
     ],
 )
 def test_a_true_reply_to_a_change_has_no_faults(text: str) -> None:
@@ -99,6 +104,8 @@ def test_the_reason_quotes_the_words_and_the_row() -> None:
         "The probability is 66 % now.",
         "The probability went from 50 to 60 percent.",
         "Crane lease is now at 60 %.",
+        "I've raised the probability by 20 points to 60 %.",
+        "Doubled: the probability is 60 %.",
         "Sensor rollout is at 60 % and closes on 20 December 2026.",
         "Sensor rollout, a deal with Bolt Mining, is at 60 %.",
         "Sensor rollout is at 60 % and in Negotiation.",
@@ -125,6 +132,18 @@ def test_a_false_reply_to_a_change_has_faults(text: str) -> None:
         ("There is one of 3,500, a draft, and one of 3,900, which was sent.", True),
         ("Version 2.0 is 400 over v1.0.", True),
         ("Both of them are sent.", False),
+        ("Two quotes: one draft, one sent.", True),
+        ("Of the quotes, two are drafts.", False),
+        ("There is one draft on Sensor rollout.", True),
+        ("There are two draft quotes on Sensor rollout.", False),
+        ("Sensor rollout is the only deal of Acme Works.", True),
+        ("Version 2.0 is the only quote on Sensor rollout.", False),
+        ("Acme Works has no deals.", False),
+        ("Acme Works has no contracts.", True),
+        ("Version 2.0 is the more expensive one, at 3,900; the cheaper one, v1.0, is at 3,500.", True),
+        ("The largest is 3,500.", False),
+        ("Version 1.0 is the higher one.", False),
+        ("The draft is the cheaper of the two.", True),
         ("Mira Holt has no title.", False),
         ("Acme Works has no owner.", False),
     ],

@@ -1,0 +1,138 @@
+"""How many records there are said to be, compared with the rows."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from pytest_crmeval.conversations.scorers.lexicon import NOUNS, OWNERS, STATUS_KINDS, listed
+from pytest_crmeval.conversations.scorers.mentions import Figure
+from pytest_crmeval.conversations.scorers.records import Key
+from pytest_crmeval.conversations.scorers.statements import Mention, Sentence
+from pytest_crmeval.conversations.scorers.turn_facts import KINDS, TurnFacts, columns_of, holds
+from pytest_crmeval.domain.state import Row
+
+_MORE = listed("other more further remaining others")
+_GAP = re.compile(r"(?:\s|-|(?!(?:of|days?|on|for|in)\b)\w+)*")
+_NEAR = re.compile(r"(?:(?!\b(?:is|are|was|were|and)\b)[^,:;.()\d\u2013\u2014]){0,40}")
+_THAT = re.compile(
+    r"(?:\s(?:of (?:them|these|those|the \w+)|is|are|were|was|has|have|been|in|at|still|now|an?|already|also|currently"
+    r"|marked|as|both))*\s"
+)
+"""What stands between a number and what so many records are: 'two of them are still'."""
+_LISTED = re.compile(r"(?:^|[,:;(\u2013\u2014\n-]\s?|\band\s|\bwith\s|\bonly\s)$", re.IGNORECASE)
+_PLACES = {"no": 0, "only": 1, "sole": 1, "first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6}
+_FILTERS = ("stage", "status", "type")
+_ENDS = re.compile(
+    r"\s*(?:$|[.,;:!)]|(?:on|of|for|at|under|there|here|now|so far)\b|(?:we|you) have (?:with|on|for|at)\b"
+    r"|with (?:them|[A-Z])|in [A-Z])"
+)
+_COLUMNS = ("stage", "status", "owner", "client_id", "opportunity_id", "type", "industry", "entity_id")
+
+
+def miscounts(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:
+    """Yield numbers of records that there are not."""
+    for mention in (m for m in sentence.mentions if m.sort == "count" and sentence.sense(m) in ("fact", "old")):
+        number = mention.value.value if isinstance(mention.value, Figure) else int(str(mention.value))
+        if any(figure.means(number) for figure in facts.asked.figures) or not number:
+            continue
+        kinds, end, filters = _counted(mention, sentence, number)
+        possible = kinds and _possible(kinds, _owners(mention, end, sentence, facts), filters, facts)
+        if possible and _MORE & sentence.spelled:
+            possible |= {count - 1 for count in possible}
+        if {*possible} - {0.0} and number not in possible:
+            yield f'"{sentence.text[mention.start : end]}": there are not so many'
+
+
+def miscalled(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:
+    """Yield records that are said to be the only one or the second one, and are not."""
+    created = {write.key[0] for write in facts.records.written if write.old is None}
+    for before, word, noun in zip([None, *sentence.words], sentence.words, sentence.words[1:], strict=False):
+        number, kind = _PLACES.get(word.text, -1), NOUNS.get(noun.text, "")
+        if number < 0 or not kind or (number and noun.text.endswith("s")):
+            continue
+        if word.text not in ("only", "no") and kind not in created:
+            continue
+        place = Mention("count", number, word.start, word.end)
+        goes_on = sentence.text[word.end : noun.start].strip() or not _ENDS.match(sentence.text[noun.end :])
+        if (
+            goes_on
+            or sentence.sense(place) not in ("fact", "denied" if not number else "")
+            or sentence.asks
+            or (before and before.text in ("a", "next"))
+        ):
+            continue
+        owners = _owners(place, noun.end, sentence, facts)
+        if before and before.text in ("their", "its", "his", "her") and not owners:
+            owners = frozenset(key for key in facts.involved if key[0] in OWNERS[kind])
+        owners = owners or (frozenset() if number else sentence.topic)
+        possible = _possible([kind], owners, _filters(sentence, word.start, noun.end), facts, strict=True)
+        if possible - {0.0} and number not in possible and (number or owners):
+            yield f'"{sentence.text[word.start : noun.end]}": there are others, or not so many'
+
+
+def _counted(mention: Mention, sentence: Sentence, number: float) -> tuple[Iterable[str], int, Sequence[Mention]]:
+    """Return the kinds of the records that a number counts, where they stand, and what they must be."""
+    text, start = sentence.text, mention.end
+    later = [word for word in sentence.words if word.start >= start][:3]
+    noun = next((word for word in later if word.text in NOUNS), None)
+    if noun and not any(start <= name.start < noun.start for name in sentence.names):
+        plural = (number > 1) == (noun.text.endswith("s") or noun.text == "people")
+        if plural and _GAP.fullmatch(text[start : noun.start]):
+            return (NOUNS[noun.text],), noun.end, _filters(sentence, start, noun.end)
+    said = next((m for m in sentence.mentions if m.sort in _FILTERS and m.start >= start), None)
+    said = said if said and _THAT.fullmatch(text[start : said.start]) else None
+    said = None if text[: mention.start].casefold().endswith(("the ", "a ")) else said
+    if said and (number > 1 or _LISTED.search(text[: mention.start])):
+        return KINDS[said.sort] & STATUS_KINDS.get(str(said.value), KINDS[said.sort]), said.end, [said]
+    return (), start, ()
+
+
+def _filters(sentence: Sentence, start: int, end: int) -> Sequence[Mention]:
+    """Return the values beside a noun which say what records are counted: 'two draft quotes', 'deals in Proposal'."""
+    said = [m for m in sentence.mentions if m.sort in (*_FILTERS, "text") and m.start >= start]
+    return [m for m in said if _NEAR.fullmatch(sentence.text[end : max(end, m.start)])]
+
+
+def _possible(
+    kinds: Iterable[str], owners: frozenset[Key], filters: Sequence[Mention], facts: TurnFacts, *, strict: bool = False
+) -> set[float]:
+    """Return how many records of these kinds there may be said to be."""
+    records = facts.records
+    found: set[float] = set()
+    for kind in kinds:
+        live = [key for key in records.rows if key[0] == kind and key not in records.gone]
+        shown = [[key for key in keys if key[0] == kind] for keys in records.shown]
+        shown += [
+            [*{key for keys in shown for key in keys}],
+            [write.key for write in records.written if write.key[0] == kind],
+        ]
+        found_all = any(shown) and not (strict or filters or records.gone or records.written)
+        wholes = [[key for key in live if owner in records.up(key)] for owner in facts.involved]
+        wholes += [live] if not found_all else []  # a reply to a search counts what was found
+        if owners:
+            wholes = [[key for key in live if owner in records.up(key)] for owner in owners]
+            wholes.append([key for key in live if records.up(key) & owners])
+            shown = [[key for key in keys if records.up(key) & owners] for keys in shown]
+        for group in (*wholes, *(shown if not strict else ())):
+            whole = [records.rows[key] for key in group]
+            for rows in _parts(whole) if not strict else [whole]:
+                found.add(float(sum(all(holds(row, columns_of(m), m) for m in filters) for row in rows)))
+    return found | {float(fact) for fact in facts.facts if isinstance(fact, int | float)}
+
+
+def _parts(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    """Yield all rows, and those that have the same in a column."""
+    yield rows
+    for column in _COLUMNS:
+        for value in {row[column] for row in rows if row.get(column) is not None}:
+            yield [row for row in rows if row.get(column) == value]
+
+
+def _owners(mention: Mention, end: int, sentence: Sentence, facts: TurnFacts) -> frozenset[Key]:
+    """Return the records that are named as those which the counted ones belong to."""
+    before = [n for n in sentence.names if n.start < mention.start][-1:]
+    after = [n for n in sentence.names if n.start > end and _NEAR.fullmatch(sentence.text[end : n.start])][:1]
+    for names in (before, after):
+        if owning := frozenset(key for name in names for key in name.keys if any(facts.records.down(key))):
+            return owning
+    said = sentence.topic if {"it", "they", "its", "their"} & sentence.spelled and not sentence.names else ()
+    return frozenset(key for key in said if any(facts.records.down(key)))
