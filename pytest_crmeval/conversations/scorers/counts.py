@@ -7,9 +7,10 @@ from pytest_crmeval.conversations.scorers.lexicon import NOUNS, OWNERS, STATUS_K
 from pytest_crmeval.conversations.scorers.mentions import Figure
 from pytest_crmeval.conversations.scorers.records import Key
 from pytest_crmeval.conversations.scorers.statements import Mention, Sentence
-from pytest_crmeval.conversations.scorers.turn_facts import KINDS, TurnFacts, columns_of, holds
+from pytest_crmeval.conversations.scorers.turn_facts import KINDS, PERSONS, TurnFacts, columns_of, holds
 from pytest_crmeval.domain.state import Row
 
+_OURS = re.compile(r"\b(?:we|you)(?: have|['\u2019]ve)(?: \w+){0,2} $", re.IGNORECASE)
 _MORE = listed("other more further remaining others")
 _GAP = re.compile(r"(?:\s|-|(?!(?:of|days?|on|for|in)\b)\w+)*")
 _NEAR = re.compile(r"(?:(?!\b(?:is|are|was|were|and)\b)[^,:;.()\d\u2013\u2014]){0,40}")
@@ -30,15 +31,21 @@ _COLUMNS = ("stage", "status", "owner", "client_id", "opportunity_id", "type", "
 
 def miscounts(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:
     """Yield numbers of records that there are not."""
+    if not (sentence.spelled & NOUNS.keys() or any(m.sort in _FILTERS for m in sentence.mentions)):
+        return
+    people = any(m.column in PERSONS for m in sentence.mentions)
     for mention in (m for m in sentence.mentions if m.sort == "count" and sentence.sense(m) in ("fact", "old")):
         number = mention.value.value if isinstance(mention.value, Figure) else int(str(mention.value))
         if any(figure.means(number) for figure in facts.asked.figures) or not number:
             continue
         kinds, end, filters = _counted(mention, sentence, number)
-        possible = kinds and _possible(kinds, _owners(mention, end, sentence, facts), filters, facts)
-        if possible and _MORE & sentence.spelled:
+        owners = _owners(mention, end, sentence, facts) if kinds else frozenset()
+        if not kinds or (people and not owners):  # 'Ada King, who has four deals'
+            continue
+        possible = _possible(kinds, owners, filters, facts)
+        if _MORE & sentence.spelled:
             possible |= {count - 1 for count in possible}
-        if {*possible} - {0.0} and number not in possible:
+        if possible - {0.0} and number not in possible:
             yield f'"{sentence.text[mention.start : end]}": there are not so many'
 
 
@@ -120,15 +127,17 @@ def _possible(
 
 
 def _parts(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
-    """Yield all rows, and those that have the same in a column."""
-    yield rows
+    """Yield all rows, those that are open, and those that have the same in a column."""
+    yield from (rows, [row for row in rows if not str(row.get("stage")).startswith("Closed")])
     for column in _COLUMNS:
         for value in {row[column] for row in rows if row.get(column) is not None}:
             yield [row for row in rows if row.get(column) == value]
 
 
 def _owners(mention: Mention, end: int, sentence: Sentence, facts: TurnFacts) -> frozenset[Key]:
-    """Return the records that are named as those which the counted ones belong to."""
+    """Return the records that are named as those which the counted ones belong to; none if it is all of ours."""
+    if _OURS.search(sentence.text[: mention.start]) or {"altogether", "total", "overall"} & sentence.spelled:
+        return frozenset()
     before = [n for n in sentence.names if n.start < mention.start][-1:]
     after = [n for n in sentence.names if n.start > end and _NEAR.fullmatch(sentence.text[end : n.start])][:1]
     for names in (before, after):

@@ -31,7 +31,7 @@ _DONE = re.compile(
 _OUTSIDE = re.compile(
     r" (?:let (?!me )(?:\w+ ){0,6}know|gone out|on its way|passed it on"
     r"|sent (?:\w+ ){0,5}(?:by email|to the client|to them)"
-    r"|(?:second|another|additional|alternative|secondary|backup|main) (?:email|address|phone|number|owner)"
+    r"|(?:ive|i|been) .*(?:second|alternative|secondary|backup) (?:email|address|phone|number|owner)"
     r"|(?:ive|i|been|we) .*(?:message|invitations?|invite|reminder|mailing|calendar|meeting|notification|newsletter)) "
 )
 """Words by which a reply says that something was done that no tool does."""
@@ -52,12 +52,15 @@ _PUT_OFF = re.compile(
     r"| will .*(?:later|soon|tomorrow) "
 )
 _PAST = re.compile(
-    r"(?!(?:ne|quot|spott|match|decid|plann|look|search|check|tri|notic|us|assum|stopp|work|ask|compar|count|list|review|verifi|confirm|consider"
-    r"|receiv|interpret|mention|calculat|round|want|talk|hop|includ|us|nam|sort|summari[sz]|limit|leav)ed)"
-    r"(?:\w+ed|took|put|sent|told|brought|dealt|wrote|drew|rang)"
+    r"(?!(?:ne|quot|spott|match|decid|plann|look|search|check|tri|notic|us|assum|stopp|work|ask|compar|count|list|review"
+    r"|verifi|confirm|consider|receiv|interpret|mention|calculat|comput|round|want|talk|hop|includ|nam|sort|summari[sz]"
+    r"|limit|group|order|rank|mark|highlight|skipp|omitt|ignor|exclud|filter|pull|open|retriev|spell|miss|fail|convert"
+    r"|pick|select|stat|show|present|display|deriv|total|combin|separat|gather|scann|consult|inspect|fetch|locat"
+    r"|identifi|discover|learn|reali[sz]|recall|prefer|lik|thank|apologi[sz]|offer|suggest|recommend|stay|bas|read"
+    r"|suspect|figur|misread|refus|reject|declin)ed)(?:\w+ed|took|put|sent|told|brought|dealt|wrote|drew|rang)"
 )
 """What one has done, beside looking, trying and understanding."""
-_ALONG = re.compile(r"\b(?:so (?:is|has|are|have|did|was|were)|as (?:does|do|has|is|are)|along with|together with)\b")
+_ALONG = re.compile(r"\bso (?:has|have|did|was|were)\b")
 BRIEF = 5
 """Words after an action that may name what it was done to."""
 
@@ -234,7 +237,8 @@ def denied(sentences: Sequence[Sentence], facts: TurnFacts) -> str:
         said = {*words}
         part = facts.several and said & {"other", "rest", "second", "first"} and not said & {*FIELDS, "fields"}
         others = _OTHERS - {"other", "rest"} if part else _OTHERS
-        meant = (clause.keys, described_by(clause, facts))
+        before = [name.keys for name in clause.sentence.names if name.start < clause.end]
+        meant = (clause.keys or frozenset().union(*before[-1:]), described_by(clause, facts))
         elsewhere = any(keys and not keys & facts.written for keys in meant)
         if not _denies_deed(words) or elsewhere or said & (others | {"had", "hadnt", "before", "you", "until"}):
             continue

@@ -73,11 +73,12 @@ _FIELDS = _inverted(
         "email": "email mail",
         "status stage": "status",
         "quote_prefix": "prefix",
-        "valid_until": "validity valid expiry",
+        "valid_until": "validity valid",
+        "valid_until end_date": "expiry expires",
         "address email": "address",
         "close_date": "close",
         "start_date": "start starts",
-        "end_date": "end ends expiry",
+        "end_date": "end ends",
         "notes content": "notes note remark comment",
         "name first_name last_name file_name": "name",
         **{column: column for column in ("stage", "probability", "industry", "phone", "title", "version")},
@@ -143,7 +144,7 @@ LOOSE = OTHERS | listed(
 """These, and words by which a clause may do so."""
 CONTRASTS = LOOSE | listed(
     "instead not rather also still stays stay unchanged untouched remains remain only keeps keep too well "
-    "reference context ahead behind mix confuse"
+    "reference context ahead behind mix confuse contrast comparison"
 )
 """These, and words by which one says what was not changed."""
 WORKED_OUT = listed(

@@ -9,7 +9,7 @@ from pytest_crmeval.conversations.scorers.facts import MANY, NOTHING, names_of
 from pytest_crmeval.conversations.scorers.lexicon import FIELDS, OPEN, denies, listed
 from pytest_crmeval.conversations.scorers.mentions import Figure, Reading, read, words_of
 from pytest_crmeval.conversations.scorers.statements import Sentence
-from pytest_crmeval.conversations.scorers.turn_facts import TurnFacts, asked_facts
+from pytest_crmeval.conversations.scorers.turn_facts import TurnFacts, asked_facts, same
 from pytest_crmeval.conversations.scorers.turns import Played
 from pytest_crmeval.conversations.scorers.values import RULES
 from pytest_crmeval.domain.calls import writes
@@ -51,7 +51,7 @@ _REASONS = tuple(
     for reason, answer in (
         (_ILL_FORMED, "email format"),
         (r"(?:belongs to|in use by|taken by) (?:another|a different|someone)|another client has", "already exists"),
-        (r"(?:is|are|been) (?:already )?closed|(?:lost|won|closed) deals?", "closed"),
+        (r"(?:lost|won|closed) deals? cant", "closed"),
         (r"in the past|already past", "today or in the future"),
         (r"permissions?|authori[sz]ed|privileges|credentials|restricted|not allowed to \w+ it", "permission"),
         (r"(?:file|document|attachment) .*(?:large|big|size)", "size"),
@@ -64,7 +64,7 @@ _REASONS = tuple(
 _THERE = re.compile(
     r" (?:(?:found|find|located|see) (?:that|the|your|this|it)|belongs to|had been(?! deleted| removed)) "
 )
-_LIMITS = listed("exceed exceeds maximum limit limits capped caps cap most")
+_LIMITS = listed("exceed exceeds maximum limit capped caps")
 _UNSURE = listed("know sure idea help assist say answer")
 _EMPTY = listed("empty zero 0")
 _NOT_FIELDS = frozenset({*FIELDS, "date", "fields"})
@@ -144,8 +144,9 @@ def wrong_reason(sentences: Sequence[Sentence], facts: TurnFacts) -> str:
         there = missing and _THERE.search(text) and not clause.denies
         wrong = any(reason.search(text) and not right.search(answer) for reason, right in _REASONS)
         limits = [m.value for m in clause.mentions if isinstance(m.value, Figure) and clause.said & _LIMITS]
-        known = [*facts.asked.figures, *(Figure(value=rule) for rule in RULES)]
-        other = any(not any(limit.means(figure.value) for figure in known) for limit in limits)
+        cells = (cell for row in facts.records.rows.values() for cell in row.values())
+        known = [*RULES, *(figure.value for figure in facts.asked.figures), *cells]
+        other = any(not any(same(limit, each) for each in known) for limit in limits)
         if other or ((there or wrong) and not OPEN & clause.said):
             return f'"{clause.text}": the CRM said "{facts.answers.strip()}"'
     return ""

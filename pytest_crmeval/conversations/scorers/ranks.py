@@ -18,7 +18,9 @@ Rows = Mapping[Key, Row]
 
 def misranked(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:
     """Yield records that are said to be the largest or the smaller one of several, and are not."""
-    for place, word in enumerate(sentence.words if not sentence.asks else ()):
+    for place, word in enumerate(sentence.words if not sentence.asks and sentence.spelled & (_UP | _DOWN) else ()):
+        if word.text not in _UP | _DOWN:
+            continue
         clause = sentence.clause(word.start)
         after = [each.text for each in sentence.words[place + 1 : place + 3]]
         led = place and sentence.words[place - 1].text in ("second", "third", "not")

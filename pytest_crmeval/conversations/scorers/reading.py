@@ -30,6 +30,7 @@ _VERSION = re.compile(r"(?<![\w-])(?:version|ver\.?|v\.?)\s?(\d+(?:\.\d+)*)\b", 
 _PREFIX = re.compile(r"\b(?!ISO-)[A-Z]{2,5}-\d{2,5}\b")
 _MONEY = re.compile(r"[$\u20ac\u00a3]\s?$|\b(?:USD|EUR|GBP|CHF)\s?$")
 _MONEY_AFTER = re.compile(r"\s?(?:[$\u20ac\u00a3]|(?:USD|EUR|GBP|CHF|dollars?|euros?|pounds?|francs?)\b)")
+_FACTOR = re.compile(r"[\u00d7*]\s?$")
 _PASSIVE = re.compile(r"\b(?:been|was|were) (?:sent|approved|cancell?ed)$")
 _AMONG = re.compile(r"[\s,/|\"\u201c\u201d]*(?:and|or)?[\s\"\u201c\u201d]*")
 _STATES = listed(
@@ -184,7 +185,9 @@ def _is_choice(text: str, words: Sequence[Word], place: int, size: int) -> bool:
 
 
 def _number_sort(value: Figure, text: str, start: int, end: int) -> str:
-    """Return whether a number is an amount, a percentage, a version, a year or a count."""
+    """Return whether a number is an amount, a percentage, a version, a year, a count or a factor."""
+    if _FACTOR.search(text[max(start - 2, 0) : start]):
+        return "factor"
     if value.percent:
         return "percent"
     money = _MONEY.search(text[:start]) or _MONEY_AFTER.match(text[end:])

@@ -37,6 +37,9 @@ _AFTER = re.compile(
 )
 
 
+_IS = re.compile(r"\b(?:is|are|was|were)(?: an?)?\s$")
+
+
 @dataclass(kw_only=True)
 class TurnFacts:
     """Everything that the reply of one turn can be judged by."""
@@ -221,7 +224,8 @@ def _nearest(mention: Mention, sentence: Sentence, names: Sequence[Mention]) -> 
     after = [name for name in names if name.start >= mention.end][:1]
     before = [name for name in names if name.start < mention.start][-1:]
     between = sentence.text[mention.end : after[0].start] if after else ""
-    goes = not before or _AFTER.fullmatch(between) or (mention.sort == "type" and not between.strip(" ,:("))
+    leads = mention.sort == "type" and not _IS.search(sentence.text[: mention.start])
+    goes = not before or _AFTER.fullmatch(between) or (leads and not between.strip(" ,:("))
     chosen = after if after and goes else before
     return chosen[0].keys if chosen else frozenset()
 

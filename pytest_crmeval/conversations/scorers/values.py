@@ -246,6 +246,8 @@ def _is_worked_out(figure: Figure, sentence: Sentence, facts: TurnFacts) -> bool
     rows = facts.records.rows
     numbers = {number for write in facts.records.written for number in changes_of(write.old or {}, write.new or {})}
     if sentence.spelled & WORKED_OUT:
+        asked = [fact for fact in facts.facts if isinstance(fact, int | float) and fact]
+        numbers |= {one / other for one in asked for other in asked}
         for keys in (facts.base, facts.family(sentence.keys or facts.base)):
             numbers |= {*_sums([rows[key] for key in keys])}
     rough = 0.05 * figure.value if sentence.spelled & _ROUGHLY else 0.0
