@@ -96,8 +96,8 @@ def together(workers: Sequence[Worker], contender: str) -> Sequence[Pass]:
 def measure(databases: RunDatabases, path: Path) -> None:
     """Print the rate of each contender for one file."""
     with (
-        closing(Worker(databases.clone(f"{path.stem}-1"), path)) as one,
-        closing(Worker(databases.clone(f"{path.stem}-2"), path)) as other,
+        closing(Worker(databases.create(f"{path.stem}-1"), path)) as one,
+        closing(Worker(databases.create(f"{path.stem}-2"), path)) as other,
     ):
         together([one, other], BARE)  # both have recorded the SQL by then
         workers = dict(zip(PROCESSES, ([one], [one, other]), strict=True))
@@ -134,7 +134,7 @@ def explain(databases: RunDatabases, path: Path) -> None:
     start = time.perf_counter()
     conversations = [ref.read() for ref in refs]
     read = time.perf_counter() - start
-    with closing(ConversationRunner(databases.clone(f"{path.stem}-explained"), conversations)) as runner:
+    with closing(ConversationRunner(databases.create(f"{path.stem}-explained"), conversations)) as runner:
         runner.timed_trials()  # warm up
         watch, passed = runner.timed_trials()
     turns = sum(len(conversation.turns) for conversation in conversations) / len(refs)

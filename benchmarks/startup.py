@@ -1,7 +1,7 @@
 """Measure start-up times. Part of ``make bench``; takes about two minutes.
 
 Cold start
-    From nothing to a server that answers, then to the run's template database, in memory and on disk. Measured without
+    From nothing to a server that answers, then to the open databases of a run, in memory and on disk. Measured without
     pytest and with psycopg already imported (a run imports it while the server starts).
 
 First trial

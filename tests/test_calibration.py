@@ -24,7 +24,7 @@ BUNDLED = [BUNDLE]
 HANDMADE = ROOT / "tests" / "data" / "handmade.jsonl"
 """What no generator thinks of."""
 DEFAULT = [SCORERS[name] for name in ("state", "calls", "reply")]
-SMALL, FEW, MANY = 60, 12, 20
+SMALL, FEW, MANY = 60, 8, 20
 """Tries of each kind: many in a small suite; ``crmeval calibrate`` tries more."""
 
 
@@ -41,7 +41,7 @@ def observer(crm: Crm, plays: Sequence[ReferencePlay]) -> Observe:
 @pytest.mark.parametrize("plays", [*BUNDLED, HANDMADE, DEV_DATA], ids=lambda path: path.stem, indirect=True)
 def test_scorers_accept_correct_and_reject_corrupted_behaviour(crm: Crm, plays: list[ReferencePlay]) -> None:
     """The figures that ``crmeval calibrate`` prints; they are shown when they are not good enough."""
-    plays = plays[:: 1 if len(plays) <= SMALL else 2]
+    plays = plays[:: 1 if len(plays) <= SMALL else 4]
     cases, observed = [play.case for play in plays], observer(crm, plays)
     tries = MANY if len(plays) <= SMALL else FEW
 

@@ -91,7 +91,7 @@ def few_replies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("few_replies")
 def test_scorers_are_sound_on_a_converted_transcript(converted: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The oracle passes it, mute and parrot don't, and flaws are caught."""
-    assert 0 == cli.main(["calibrate", str(converted), "--tries", "20"]), capsys.readouterr().out
+    assert 0 == cli.main(["calibrate", str(converted), "--tries", "6"]), capsys.readouterr().out
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def by_hand(tmp_path: Path) -> Path:
 @pytest.mark.usefixtures("few_replies")
 def test_scorers_are_sound_on_a_conversation_written_by_hand(by_hand: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert 0 == cli.main(["lint", str(by_hand)]), capsys.readouterr().out
-    assert 0 == cli.main(["calibrate", str(by_hand), "--tries", "20"]), capsys.readouterr().out
+    assert 0 == cli.main(["calibrate", str(by_hand), "--tries", "6"]), capsys.readouterr().out
 
 
 def test_figures_are_those_of_the_bundled_suite() -> None:

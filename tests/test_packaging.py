@@ -8,6 +8,7 @@ import sys
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 import yaml
@@ -18,9 +19,8 @@ ROOT = Path(__file__).parents[1]
 
 
 def _build(folder: Path) -> Mapping[str, bytes]:
-    for target in ("wheel", "sdist"):
-        command = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(folder)]
-        subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-t", "sdist", "-d", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
@@ -31,19 +31,7 @@ def test_distributions_are_reproducible_and_a_wheel_gives_a_first_run(tmp_path: 
 
     (wheel,) = (tmp_path / "first").glob("*.whl")
     site = tmp_path / "site"
-    pip = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--no-index",
-        "--target",
-        str(site),
-        str(wheel),
-    ]
-    subprocess.run(pip, check=True, capture_output=True)
+    ZipFile(wheel).extractall(site)  # as pip does, without compiling every module
     environment = {**os.environ, "PYTHONPATH": str(site)}  # before the checkout, which is installed as well
 
     def run(*command: str) -> str:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -25,7 +25,6 @@ from pytest_crmeval.options.values import (
 )
 
 if TYPE_CHECKING:  # loaded in every pytest run of the environment
-    from pytest_crmeval.journal.shard import Shard
     from pytest_crmeval.models.caps import Cap
     from pytest_crmeval.ports.sandbox import Language
     from pytest_crmeval.report.gate import Gate
@@ -58,8 +57,7 @@ def _read(config: pytest.Config, given: Given, run: str | None, reports: Path) -
         seed=given.parsed("--crmeval-seed", whole()) or 0,
         narrowed=any(getattr(config.option, name, None) for name in ("keyword", "markexpr", "deselect")),
         trials=given.parsed("--crmeval-trials", whole(1)) or 1,
-        shard=_shard(given),
-        durations=_durations(config, given, reports / run if run else None, reports),
+        **_shards(config, given, reports / run if run else None, reports),
         run=new_run() if run is None else read(f"--crmeval-run {run!r}", run, _run),
         resumable=run is not None,
         gates=_gates(given),
@@ -173,20 +171,22 @@ def _run(name: str) -> str:
     return name
 
 
-def _shard(given: Given) -> "Shard | None":
+def _shards(config: pytest.Config, given: Given, run: Path | None, reports: Path) -> dict[str, Any]:
+    """Return the shard to play, and the journal or report that shards are balanced by."""
     if given.option("--crmeval-shard") is None:
-        return None
+        return {"shard": None, "durations": None}
     from pytest_crmeval.journal.shard import Shard
     from pytest_crmeval.options.schedulers import assigned_shard
 
-    return given.parsed(
-        "--crmeval-shard", lambda text: assigned_shard(os.environ) if text == AUTO else Shard.parse(text)
-    )
+    def shard_in(text: str) -> Shard:
+        return assigned_shard(os.environ) if text == AUTO else Shard.parse(text)
+
+    shard = given.parsed("--crmeval-shard", shard_in)
+    return {"shard": shard, "durations": _durations(config, given, run, reports)}
 
 
 def _durations(config: pytest.Config, given: Given, run: Path | None, reports: Path) -> Path | None:
-    """Return the journal or report that shards are balanced by; None if there are no shards."""
-    if given.option("--crmeval-shard") is None or not given.text("durations"):
+    if not given.text("durations"):
         return None
     from pytest_crmeval.journal.places import NoRunError, is_of, place_of
 
@@ -199,7 +199,7 @@ def _durations(config: pytest.Config, given: Given, run: Path | None, reports: P
     return place
 
 
-def _cassettes(given: Given) -> dict[str, Path | None]:
+def _cassettes(given: Given) -> dict[str, Any]:
     """Return where to record and where to replay from; one of them at most."""
     record, replay = given.folder("--crmeval-record"), given.folder("--crmeval-replay")
     if record and replay:

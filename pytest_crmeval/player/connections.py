@@ -17,13 +17,14 @@ ATTEMPTS = 3
 
 
 class WorkerDatabase:
-    """A database of this process on the run's server, cloned on first use; thread-safe."""
+    """A database of this process on the run's server, created on first use; thread-safe."""
 
-    def __init__(self, context: Context, suffix: str = "") -> None:
+    def __init__(self, context: Context, suffix: str = "", *, has_tables: bool = True) -> None:
         self._context = context
         self._name = context.worker + suffix
+        self._has_tables = has_tables
         self._address: Address | None = None
-        self._cloning = Lock()
+        self._creating = Lock()
         self._deadline: float | None = None
 
     def connect(self, connect: Callable[[Address], Connection] = Address.connect, *, again: bool = True) -> Connection:
@@ -35,8 +36,10 @@ class WorkerDatabase:
         attempts = 0
         while True:
             try:
-                with self._cloning:
-                    self._address = self._address or self._context.services().server.databases().clone(self._name)
+                with self._creating:
+                    if self._address is None:
+                        databases = self._context.services().server.databases()
+                        self._address = databases.create(self._name, has_tables=self._has_tables)
                 made = connect(self._address)
             except psycopg.Error as error:
                 if why := self._context.services().server.wait_until_back():

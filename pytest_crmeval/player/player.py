@@ -28,8 +28,8 @@ class Player:
     def __init__(self, context: Context, jobs: Mapping[str, Job]) -> None:
         self._context = context
         self._jobs = jobs
-        self._database = WorkerDatabase(context, "-ahead")
-        """Shared by all seats of this process; each has its own schema in it."""
+        self._database = WorkerDatabase(context, "-ahead", has_tables=False)
+        """Shared by all seats of this process; each has its own tables in it, in its own schema."""
 
     def load(self, kinds: Iterable[Kind]) -> None:
         """Import all needed modules in one thread: a second thread could see a module that is only half imported."""

@@ -1,4 +1,4 @@
-"""The databases of a run on a server: a template, and one clone per worker; all are dropped at the end."""
+"""The databases of a run on a server: one per worker; all are dropped at the end."""
 
 import os
 import re
@@ -17,7 +17,7 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from pytest_postgresql.janitor import DatabaseJanitor
 
-from pytest_crmeval.postgres.embedded import ServerUnavailable
+from pytest_crmeval.postgres.embedded import OLDEST, ServerUnavailable
 
 SCHEMA = Path(__file__).with_name("schema.sql")
 CONNECT_SECONDS = 3
@@ -109,16 +109,9 @@ class Address:
 class Janitor(DatabaseJanitor):
     """pytest-postgresql's janitor for any address: the original has no ``sslmode`` and other parameters."""
 
-    def __init__(
-        self,
-        server: Address | Connection,
-        dbname: str,
-        *,
-        template: str | None = None,
-        as_template: bool = False,
-    ) -> None:
+    def __init__(self, server: Address | Connection, dbname: str, *, as_template: bool = False) -> None:
         """Work on a connection that is open, or with a new one for each step."""
-        super().__init__(user="", host="", port="", dbname=dbname, template_dbname=template, as_template=as_template)
+        super().__init__(user="", host="", port="", dbname=dbname, as_template=as_template)
         self._server = server
 
     def init(self) -> None:
@@ -154,13 +147,8 @@ class RunDatabases:
         """The prefix of all database names of the run."""
         return f"{PREFIX}{self.run}_"
 
-    @property
-    def template(self) -> str:
-        """The database that workers clone."""
-        return f"{self.prefix}template"
-
     def open(self) -> Connection:
-        """Drop the databases of dead runs, create the template, return the connection that marks this run as alive."""
+        """Drop the databases of dead runs, and return the connection that marks this run as alive."""
         try:
             alive = self._connected()
         except (psycopg.Error, UnicodeError) as error:
@@ -168,9 +156,6 @@ class RunDatabases:
         try:
             self._check(alive)
             self._sweep(alive)
-            Janitor(alive, self.template, as_template=True).init()
-            with self.address.connect(dbname=self.template) as connection:
-                connection.execute(SCHEMA.read_bytes())
         except psycopg.Error as error:
             alive.close()
             raise ServerUnavailable(f"{self.address} can't be used: {self._reason(error)}") from error
@@ -179,14 +164,18 @@ class RunDatabases:
             raise
         return alive
 
-    def clone(self, worker: str) -> Address:
-        """Create the database of one worker and return its address."""
+    def create(self, worker: str, *, has_tables: bool = True) -> Address:
+        """Create the database of one worker, with the CRM's tables, and return its address."""
         name = f"{self.prefix}{worker.replace('_', '-')}"
         with self.address.connect() as connection:
             if name in _databases(connection):  # a plugin that repeats the last test of a session sets up again
                 _drop(name, connection)
-            Janitor(connection, name, template=self.template).init()
-        return self.address.at(name)
+            Janitor(connection, name).init()
+        made = self.address.at(name)
+        if has_tables:
+            with made.connect() as connection:
+                connection.execute(SCHEMA.read_bytes())
+        return made
 
     def close(self, alive: Connection) -> None:
         """Drop every database of the run, also those of crashed workers; an embedded server is removed as a whole."""
@@ -231,7 +220,9 @@ class RunDatabases:
             raise psycopg.OperationalError(f"no answer within {CONNECT_SECONDS} s") from error
 
     def _check(self, connection: Connection) -> None:
-        """Refuse a role that may not create databases, and a locale that would change the results of searches."""
+        """Refuse an old server, a role that may not create databases, and a locale that would change searches."""
+        if (version := connection.info.server_version // 10_000) < OLDEST:
+            raise ServerUnavailable(f"{self.address} is PostgreSQL {version}; {OLDEST} or newer is needed")
         role, may, lower = connection.execute(
             "SELECT rolname, rolcreatedb OR rolsuper, lower('Ü') FROM pg_roles WHERE rolname = current_user"
         ).fetchone() or ("?", False, "")

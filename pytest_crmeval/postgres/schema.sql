@@ -1,4 +1,4 @@
--- The CRM. One copy in a template database; each worker gets a clone.
+-- The CRM.
 CREATE TYPE client_status AS ENUM ('Active', 'Prospect', 'Inactive');
 CREATE TYPE opportunity_stage AS ENUM
     ('Prospecting', 'Qualification', 'Proposal', 'Negotiation', 'Closed-Won', 'Closed-Lost');

@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, Dialog, Page, sync_playwright
@@ -33,18 +34,36 @@ def browser() -> Iterator[Browser]:
         started.close()
 
 
-class Opened:
-    """A page, and everything that it did which it should not do."""
+class Tab:
+    """A page of the browser, and everything that it did which it should not do."""
 
-    def __init__(self, page: Page, expected: str, server: str = "") -> None:
+    def __init__(self, page: Page) -> None:
         self.page = page
-        self._expected = expected
-        self._allowed = (server, "data:") if server else ("file:", "blob:", "data:")
+        self._expected = ""
+        self._allowed: tuple[str, ...] = ()
         self.trouble: list[str] = []
+        page.set_default_timeout(PATIENCE)
         page.on("console", lambda message: self._note(message.type, message.text))
         page.on("pageerror", lambda error: self.trouble.append(f"error: {error}"))
         page.on("dialog", self._dismiss)
         page.on("request", lambda request: self._check(request.url))
+
+    def open(self, address: str, width: int, scheme: Literal["light", "dark"], expects: str, server: str) -> Page:
+        """Go to an address, as if the tab were new."""
+        self._expected = expects
+        self._allowed = (server, "data:") if server else ("file:", "blob:", "data:")
+        self.page.emulate_media(media="screen", color_scheme=scheme, reduced_motion="reduce")
+        self.page.set_viewport_size({"width": width, "height": 800})
+        self.page.goto(address)
+        return self.page
+
+    def leave(self) -> list[str]:
+        """Forget what the page has stored; return what went wrong since it was opened."""
+        self.page.evaluate("localStorage.clear()")
+        trouble = [*self.trouble]
+        self.page.goto("about:blank")
+        self.trouble.clear()
+        return trouble
 
     def _note(self, kind: str, text: str) -> None:
         if kind in {"error", "warning"} and not (self._expected and self._expected in text):
@@ -59,40 +78,37 @@ class Opened:
             self.trouble.append(f"asked {url}")
 
 
+@pytest.fixture(scope="module")
+def tabs(browser: Browser) -> list[Tab]:
+    """Return the tabs that are open: a new one takes a second of CPU time, so tests use them again."""
+    return [Tab(browser.new_page())]
+
+
 Open = Callable[..., Page]
 
 
 @pytest.fixture
-def open_page(browser: Browser) -> Iterator[Open]:
+def open_page(tabs: list[Tab], browser: Browser) -> Iterator[Open]:
     """Return a function that opens a page, from the disk or from a server that ``server`` names.
 
     At the end nothing may have gone wrong in any of them.
     """
-    opened: list[Opened] = []
+    used: list[Tab] = []
 
     def open_with(  # noqa: PLR0913 (what a browser can be)
         path: Path | str,
         *,
         width: int = 1280,
-        scheme: str = "light",
+        scheme: Literal["light", "dark"] = "light",
         place: str = "",
         expects: str = "",
         server: str = "",
     ) -> Page:
-        context = browser.new_context(
-            viewport={"width": width, "height": 800},
-            color_scheme=scheme,  # type: ignore[arg-type] # light or dark
-            reduced_motion="reduce",
-        )
-        context.set_default_timeout(PATIENCE)
-        opened.append(Opened(context.new_page(), expects, server))
+        if len(used) == len(tabs):
+            tabs.append(Tab(browser.new_page()))
+        used.append(tabs[len(used)])
         address = path if isinstance(path, str) else path.as_uri()
-        opened[-1].page.goto(f"{address}{place}")
-        return opened[-1].page
+        return used[-1].open(f"{address}{place}", width, scheme, expects, server)
 
     yield open_with
-    trouble = [shown for each in opened for shown in each.trouble]
-    for each in opened:
-        each.page.context.close()
-
-    assert [] == trouble
+    assert [] == [shown for tab in used for shown in tab.leave()]

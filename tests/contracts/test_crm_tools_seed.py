@@ -211,7 +211,7 @@ class TestSeed:
 def connections(pytestconfig: pytest.Config) -> Iterator[Connections]:
     """Open two connections to a database."""
     worker = getattr(pytestconfig, "workerinput", {}).get("workerid", "main")
-    address = context_of(pytestconfig).services().server.databases().clone(f"{worker}-own")
+    address = context_of(pytestconfig).services().server.databases().create(f"{worker}-own")
     with address.connect() as ours, address.connect() as theirs:
         yield ours, theirs
 

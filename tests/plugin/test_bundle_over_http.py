@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
 Providers = Callable[..., Loopback]
 BUNDLE = Path(__file__).parents[2] / "evals" / "data" / "crm.jsonl"
-TWINS = 6
+TWINS = 4
 """Number of conversations in the sample that begin with the same words as another one."""
 TWO_WORKERS = ("-n", "2")
 
@@ -32,12 +33,15 @@ def kinds_of(record: dict[str, Any]) -> Iterable[str]:
 
 
 def sample() -> list[dict[str, Any]]:
-    """Return bundled conversations of every kind, and some that begin with the same words."""
+    """Return a few bundled conversations that cover every kind, and some that begin with the same words."""
     records = [json.loads(line) for line in BUNDLE.read_text(encoding="utf-8").splitlines()]
     openings = Counter(map(opening_of, records))
     twins = sorted((record for record in records if openings[opening_of(record)] > 1), key=opening_of)[:TWINS]
-    firsts = {kind: record for record in reversed(records) for kind in kinds_of(record)}
-    chosen = {record["conversation_id"]: record for record in [*firsts.values(), *twins]}
+    chosen, missing = {record["conversation_id"]: record for record in twins}, {*chain(*map(kinds_of, records))}
+    while missing:
+        found = max(records, key=lambda record: len(missing.intersection(kinds_of(record))) / len(record["turns"]))
+        chosen[found["conversation_id"]] = found
+        missing.difference_update(kinds_of(found))
     return sorted(chosen.values(), key=itemgetter("conversation_id"))
 
 
@@ -98,7 +102,7 @@ def test_correct_player_passes_in_every_dialect_and_is_replayed_without_a_server
 
     bundled.runpytest(*agents(specs), *TWO_WORKERS, "--crmeval-record", "tapes")
 
-    assert 25 < cases < 35
+    assert 20 < cases < 30
     assert dict.fromkeys(specs, cases) == passed(bundled.path)
     assert len(server.seen) == sum(trial["bill"]["usage"]["calls"] for trial in report_of(bundled.path)["trials"])
 

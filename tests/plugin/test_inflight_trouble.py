@@ -182,12 +182,15 @@ class Twice(Dying):
 @pytest.mark.parametrize(
     ("dist", "inflight", "agent"),
     [
-        *((dist, "1", "Dying") for dist in ("load", "worksteal", "loadscope", "loadfile", "loadgroup", "each")),
+        *((dist, "1", "Dying") for dist in ("load", "worksteal", "loadscope", "each")),
         *((dist, "2", "Twice") for dist in ("load", "each")),
     ],
 )
 def test_case_whose_worker_dies_is_played_once_more(project: Project, dist: str, inflight: str, agent: str) -> None:
-    """After the second crash it is errored; the others are played as usual, ahead or in their items."""
+    """After the second crash it is errored; the others are played as usual, ahead or in their items.
+
+    ``loadfile`` and ``loadgroup`` only differ from ``loadscope`` in what they call a scope.
+    """
     pytester = project(many(5))
     pytester.makepyfile(dying=DYING)
     how = ["--tx", "popen", "--max-worker-restart", "9"] if dist == "each" else ["-n", "1"]

@@ -169,13 +169,16 @@ TTY = {"TERM": "xterm"}
         (["--crmeval-progress=auto"], TTY, Mode.BOTTOM),
     ],
 )
-def test_progress_is_shown_according_to_option_and_terminal(
+def test_progress_is_shown_according_to_option_and_terminal(  # noqa: PLR0913 (three fixtures, three parameters)
     pytester: pytest.Pytester,
     monkeypatch: pytest.MonkeyPatch,
+    *,
+    without_strangers: Callable[..., None],
     arguments: list[str],
     environment: Mapping[str, str] | None,
     mode: Mode,
 ) -> None:
+    without_strangers()
     config = pytester.parseconfigure("-p", "no:xdist", *arguments)
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     monkeypatch.setattr(reporter, "isatty", lambda: environment is not None)

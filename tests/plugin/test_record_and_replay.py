@@ -1,7 +1,8 @@
 """A run is recorded once, and replayed without network or key."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -171,10 +172,9 @@ def test_two_tests_of_the_same_case_have_their_own_files(project: Project, provi
 OWN, SHARED = "test_crm.py::test_again", "test_crm.py"
 
 
-@pytest.mark.parametrize(("recorded", "replayed"), [(SHARED, OWN), (OWN, SHARED), (OWN, OWN)])
-@pytest.mark.parametrize("source", ["tapes", "reports/mine/transcripts"])
+@pytest.mark.parametrize(("recorded", "replays"), [(SHARED, [OWN]), (OWN, [SHARED, OWN])], ids=["all", "one"])
 def test_test_finds_its_files_whatever_else_is_collected(
-    project: Project, providers: Providers, source: str, recorded: str, replayed: str
+    project: Project, providers: Providers, recorded: str, replays: Sequence[str]
 ) -> None:
     """All tests were recorded and one is replayed, or one was recorded and all are replayed."""
     server = providers()
@@ -182,10 +182,11 @@ def test_test_finds_its_files_whatever_else_is_collected(
     pytester.runpytest("--crmeval-agent", "gpt-4.1", "--crmeval-record", "tapes", "--crmeval-run", "mine", recorded)
     server.seen.clear()
 
-    result = pytester.runpytest("--crmeval-agent", "gpt-4.1", "--crmeval-replay", source, replayed)
+    for source, replayed in product(["tapes", "reports/mine/transcripts"], replays):
+        result = pytester.runpytest("--crmeval-agent", "gpt-4.1", "--crmeval-replay", source, replayed)
 
-    result.assert_outcomes(passed=1 if replayed == OWN else 2)
-    assert [] == server.seen
+        result.assert_outcomes(passed=1 if replayed == OWN else 2)
+        assert [] == server.seen
 
 
 def test_test_that_is_recorded_again_keeps_its_file(project: Project, providers: Providers) -> None:

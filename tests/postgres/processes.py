@@ -19,10 +19,11 @@ SECONDS = 300.0
 
 def eventually(condition: Callable[[], bool], what: str, seconds: float = SECONDS) -> None:
     """Wait until ``condition`` holds; fail if it does not."""
-    deadline = time.monotonic() + seconds
+    deadline, pause = time.monotonic() + seconds, 0.01
     while not condition():
         assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
-        time.sleep(0.02)
+        time.sleep(pause)
+        pause = min(1.2 * pause, 0.1)  # many conditions look at all processes, which takes CPU time
 
 
 def commands() -> dict[int, list[str]]:

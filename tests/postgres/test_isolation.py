@@ -87,7 +87,7 @@ def databases(server: str) -> Iterator[RunDatabases]:
 @pytest.fixture(scope="module")
 def home(databases: RunDatabases) -> Address:
     """Return the address of one worker's database."""
-    return databases.clone("main")
+    return databases.create("main")
 
 
 @pytest.fixture
@@ -211,7 +211,7 @@ def test_tables_do_not_grow_with_the_number_of_trials(
 ) -> None:
     """Every trial is rolled back: without a vacuum, its rows would stay in the tables and slow down every scan."""
     monkeypatch.setattr(postgres, "VACUUM_EVERY", 100 * sum(map(len, SEED.values())))
-    home = databases.clone("crowded")
+    home = databases.create("crowded")
     with home.connect_apart("crowded") if apart else home.connect() as connection:
         crm = PostgresCrm(connection)
 

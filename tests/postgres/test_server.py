@@ -261,7 +261,7 @@ def test_database_of_another_user_is_not_dropped_because_of_its_name(server: str
     alive = run.open()
     try:
         with pytest.raises(psycopg.errors.DuplicateDatabase):
-            run.clone("main")
+            run.create("main")
     finally:
         run.close(alive)
     with psycopg.connect(server, autocommit=True) as connection:
@@ -337,6 +337,13 @@ def test_ascii_locale_is_refused(server: str) -> None:
         RunDatabases(Address(make_conninfo(server, dbname="plain")), "plain").open()
 
 
+def test_server_that_is_older_than_supported_is_refused(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pytest_crmeval.postgres.databases.OLDEST", 99)
+
+    with pytest.raises(ServerUnavailable, match=r"PostgreSQL at .* is PostgreSQL \d\d; 99 or newer is needed"):
+        RunDatabases(Address(server), "old").open()
+
+
 def test_silent_host_is_noticed_within_a_minute(server: str) -> None:
     """By TCP settings, which the address may override."""
     with Address(make_conninfo(server, keepalives_idle=7)).connect() as connection:
@@ -357,11 +364,11 @@ def test_two_runs_cannot_have_the_same_name(server: str) -> None:
         first.close(alive)
 
 
-def test_clones_contain_only_the_schema(server: str) -> None:
-    run = RunDatabases(Address(server), "clones")
+def test_each_worker_has_tables_of_its_own(server: str) -> None:
+    run = RunDatabases(Address(server), "tables")
     alive = run.open()
     try:
-        with run.clone("gw0").connect() as first, run.clone("gw1").connect() as second:
+        with run.create("gw0").connect() as first, run.create("gw1").connect() as second:
             first.execute("INSERT INTO clients (name, status) VALUES ('Ada', 'Active')")
 
             assert (0,) == second.execute("SELECT count(*) FROM clients").fetchone()

@@ -26,7 +26,7 @@ def standalone_crm(dsn: str | None = None) -> Iterator[PostgresCrm]:
         databases = RunDatabases(address, f"standalone-{secrets.token_hex(4)}")
         alive = databases.open()
         try:
-            with databases.clone("main").connect() as connection:
+            with databases.create("main").connect() as connection:
                 yield PostgresCrm(connection)
         finally:
             databases.close(alive)
