@@ -115,7 +115,11 @@ def join_run(config: pytest.Config) -> None:
 
 
 def close_models() -> None:
-    """Close the connections to models, if there are any."""
+    """Close the connections to models, and send the traces that are left, if there are any."""
+    if "pytest_crmeval.tracing.telemetry" in sys.modules:
+        from pytest_crmeval.tracing import telemetry
+
+        telemetry.close()
     if "pytest_crmeval.models.sdks.event_loop" in sys.modules:
         from pytest_crmeval.models.sdks.event_loop import close
 

@@ -1,5 +1,6 @@
 """The model calls of one trial, their usage and cost, and the patience that is left for retries."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -42,12 +43,15 @@ class UsageMeter:
     """None until the first call."""
     service: Service | None = None
     """None until a model has answered."""
+    ends: list[tuple[int, float | None]] = field(default_factory=list)
+    """When each call ended, in nanoseconds since 1970, and what it cost."""
     notes: list[str] = field(default_factory=list)
     """Notes for the reader of the trial, such as a parameter that the model refused."""
 
     def take(self, call: ModelCall, cost: float | None, *, replayed: bool = False) -> None:
         """Record an answered call and its cost, with a note if its tokens ran out or it has only thoughts."""
         self.calls.append(call)
+        self.ends.append((time.time_ns(), None if replayed else cost))
         if call.completion.ending == "length":
             most = call.identity.settings.get("max_output_tokens")
             had = f"its {most} output tokens" if most else "its output tokens"

@@ -38,6 +38,16 @@ def one_of(choices: Sequence[str]) -> Callable[[str], str]:
     return read
 
 
+def telemetry(text: str) -> str:
+    """Read whether traces are sent; ValueError if the packages for it are not installed."""
+    from importlib.util import find_spec
+
+    chosen = one_of(("off", "on", "content"))(text)
+    if chosen != "off" and not (find_spec("opentelemetry") and find_spec("opentelemetry.sdk")):
+        raise ValueError("needs the OpenTelemetry SDK: pip install pytest-crmeval[otel]")
+    return chosen
+
+
 def seconds(text: str) -> float:
     """Read a positive number of seconds."""
     return _decimal(text, float("inf"), "must be a positive number of seconds")

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_crmeval.agents import NAMED_AGENTS
 from pytest_crmeval.journal.ids import new_run, problem_of
-from pytest_crmeval.options.given import Given, dollars, one_of, read, seconds, share, whole
+from pytest_crmeval.options.given import Given, dollars, one_of, read, seconds, share, telemetry, whole
 from pytest_crmeval.options.once import once_per_config
 from pytest_crmeval.options.values import (
     AUTO,
@@ -65,6 +65,7 @@ def _read(config: pytest.Config, given: Given, run: str | None, reports: Path) -
         baseline_file=given.text("baseline"),
         reports=reports,
         page=given.is_true("page"),
+        otel=given.setting("otel", telemetry),
         failures=given.setting("failures", whole(0)),
         verbose=bool(given.option("--crmeval-verbose")),
         overrides=given.overrides,

@@ -115,6 +115,8 @@ class Options:
     reports: Path
     page: bool
     """Whether the run ends with an HTML page."""
+    otel: str
+    """Whether traces and metrics are sent: ``off``, ``on``, or ``content`` for what was said, too."""
     failures: int
     """How many failed cases are shown with their dialogue at the end of the run."""
     verbose: bool

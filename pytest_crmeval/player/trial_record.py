@@ -16,7 +16,9 @@ from pytest_crmeval.models.control import EVERYBODY
 from pytest_crmeval.models.usage_meter import CallPurpose, UsageMeter
 from pytest_crmeval.player.context import Context
 from pytest_crmeval.player.subjects import asks_models
+from pytest_crmeval.player.traces import send_trace
 from pytest_crmeval.ports.chat_model import ModelError
+from pytest_crmeval.tracing.clocked import ClockedMessages
 
 USER = "user"
 """The role of the model that plays the user."""
@@ -30,7 +32,7 @@ class TrialRecord:
         self.planned = planned
         self.is_confidential = confidential
         """Whether the dialogue must not appear in plain text."""
-        self.said: list[Message] = []
+        self.said: list[Message] = [] if context.options.otel == "off" else ClockedMessages()
         """The dialogue so far."""
         self._name = name or planned.case
         self._meters: list[UsageMeter] = []
@@ -131,6 +133,8 @@ class TrialRecord:
         starts.
         """
         meters, self._meters = self._meters, []
+        if isinstance(self.said, ClockedMessages):
+            send_trace(self._context, trial, self.said, meters, confidential=self.is_confidential)
         if self._options.record and not self.is_confidential:
             try:
                 from pytest_crmeval.models.cassettes import write

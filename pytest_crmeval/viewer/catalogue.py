@@ -135,9 +135,10 @@ class Catalogue:
         return self._there.get(run)
 
     def stamp(self, run: str) -> str:
-        """Return a text that changes when the files of a run do."""
+        """Return a text that changes when the files of a run do; empty if there is no such run any more."""
         with self._lock:
-            return self._known[str(self._there[run])][0]
+            folder = self._there.get(run)
+            return self._known[str(folder)][0] if folder else ""
 
     def watcher(self, folder: Path) -> RunWatcher:
         """Return what follows the journal of a run."""

@@ -130,8 +130,10 @@ class Site:
     def version(self, query: Query) -> str:
         """Return a text that changes when the parts of a page that are live change."""
         if run := query.get("run"):
-            folder = self._folder(run)
-            status = self._catalogue.watcher(folder).look(time.time(), time.monotonic())
+            try:
+                status = self._catalogue.watcher(self._folder(run)).look(time.time(), time.monotonic())
+            except (JobError, JournalError) as error:  # the page shows it
+                return str(error)
             second = "" if status.is_over else int(time.time())
             return repr((status.news, second))
         runs = self._catalogue.runs()

@@ -1,0 +1,1 @@
+"""Traces and metrics of a run for OpenTelemetry, with the official SDK (extra ``otel``)."""
