@@ -85,7 +85,7 @@ SETTINGS: Mapping[str, Arguments] = {
     "reports": _setting("folder for journals and reports", "reports"),
     "failures": _setting("failed cases shown with their dialogue", "10"),
     "page": _truth("write reports/<run>.html", default=True),
-    "otel": _setting("send traces and metrics: off, on or content", "off"),
+    "otel": _setting("send telemetry: off, on or content", "off"),
     "inflight": _setting("the same as --crmeval-inflight"),
     "rates": _lines("rate limits, 'model 500rpm 200000tpm'"),
     "durations": _setting("run or report whose durations balance the shards"),
