@@ -173,8 +173,11 @@ class _Running:
                 file.close()
 
     def _ended(self) -> AgentError:
-        """Return the error for a program that has ended."""
-        status = self._process.wait()
+        """Return the error for a program that has ended, or has only closed its stdout."""
+        try:
+            status = self._process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            return AgentError(f"the program closed its stdout, but did not exit{self._said()}")
         self._reader.join(_PATIENCE)  # a process that it has started may still have its stderr
         how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
         return (AgentError if status else _EndedWellError)(f"the program {how}{self._said()}")

@@ -72,6 +72,7 @@ def test_program_that_dies_is_started_again(program: Made) -> None:
         ('print("{}\\n{}")', "must print one line per request, but also printed"),
         ("os.kill(os.getpid(), 9)", "the program was killed by SIGKILL"),
         ("sys.exit('no key')", "the program ended with status 1: no key"),
+        ("(os.close(1), sys.stdin.read())", "the program closed its stdout, but did not exit"),
     ],
 )
 def test_bad_answer_is_an_error_and_the_next_request_is_answered_by_a_new_process(
