@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from http.client import HTTPException
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
@@ -83,9 +84,7 @@ class HttpConversation:
             try:
                 return reply_in(self._exchange(body, deadline), self._conversation)
             except HTTPError as error:
-                with error:
-                    said = cut(error.read(_CHUNK).decode(errors="replace").strip(), 200)
-                problem, pause = f"HTTP status {error.code}: {said or error.reason}", _pause(error)
+                problem, pause = f"HTTP status {error.code}: {_said(error) or error.reason}", _pause(error)
                 if error.code not in _RETRIED:
                     break
             except TimeoutError:
@@ -127,6 +126,13 @@ def _left(deadline: float) -> float:
     if left <= 0:
         raise TimeoutError
     return left
+
+
+def _said(error: HTTPError) -> str:
+    """Return the beginning of the body; empty if it can't be read."""
+    with error, suppress(OSError, HTTPException):
+        return cut(error.read(_CHUNK).decode(errors="replace").strip(), 200)
+    return ""
 
 
 def _pause(error: HTTPError) -> float:

@@ -125,6 +125,7 @@ def test_overloaded_server_is_asked_again(status: int) -> None:
     ("answer", "error", "requests"),
     [
         ((500, b"out of order", {}), "URL: HTTP status 500: out of order", ATTEMPTS),
+        ((500, b"5\r\nout", {"Transfer-Encoding": "chunked"}), "URL: HTTP status 500: Internal Server Error", ATTEMPTS),
         ((404, b"", {}), "URL: HTTP status 404: Not Found", 1),
         ((302, b"", {"Location": "/elsewhere"}), "URL: HTTP status 302: Found", 1),
         ((200, b"<html>", {}), "malformed answer: JSON is malformed: invalid character (byte 0): '<html>'", 1),
