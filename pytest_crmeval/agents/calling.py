@@ -1,15 +1,18 @@
 """How an agent is called, whatever its form: an object or a function, plain or async."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from math import inf
 from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from pytest_crmeval.agents.time_limit import OverdueError, call_within, make_calls
+from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall
+from pytest_crmeval.domain.wire import DEEPEST
 from pytest_crmeval.ports.agent import Agent, ToolServer
 
 if TYPE_CHECKING:
@@ -166,10 +169,18 @@ def reply_of(agent: Agent, messages: Sequence[Message], tools: Offered) -> Reply
         raise BadReplyError(
             f"agent {agent.name!r}: reply() must return a Reply or a text, {wrong}. For example:\n{_EXAMPLE}"
         )
-    values = [value for call in reply.calls if isinstance(call.arguments, Mapping) for value in call.arguments.values()]
-    if any(isinstance(text, str) and len(text) > LONGEST for text in (reply.text, *values)):
+    if any(len(text) > LONGEST for text in (reply.text, *_texts([call.arguments for call in reply.calls]))):
         raise AgentError(f"agent {agent.name!r}: the reply is longer than {LONGEST:,} characters")
     return reply  # type: ignore[no-any-return]
+
+
+def _texts(value: object, depth: int = DEEPEST) -> Iterator[str]:
+    """Yield the texts in a value, except those that are nested too deeply to be kept."""
+    if isinstance(value, str):
+        yield value
+    elif depth and isinstance(value, Mapping | list | tuple):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(each, depth - 1)
 
 
 def finished(value: Any, seconds: float | None = None) -> Any:  # noqa: ANN401 (of the user's code)
@@ -262,8 +273,21 @@ def _wrong_with(reply: object) -> str:
         return f"but returned {_a(reply)}"
     if not isinstance(reply.text, str):
         return f"but its text is {_a(reply.text)}"
+    if not isinstance(reply.calls, Sequence):
+        return f"but its calls are {_a(reply.calls)}"
     strays = [call for call in reply.calls if not isinstance(call, ToolCall)]
-    return f"but its calls contain {_a(strays[0])} instead of a ToolCall" if strays else ""
+    return f"but its calls contain {_a(strays[0])} instead of a ToolCall" if strays else _wrong_usage(reply)
+
+
+def _wrong_usage(reply: Reply) -> str:
+    for name in ("input_tokens", "output_tokens"):
+        tokens = getattr(reply, name)
+        if not isinstance(tokens, int) or tokens < 0:
+            return f"but its {name} is {cut(repr(tokens), 40)} instead of a number of tokens"
+    cost: Any = reply.cost
+    if cost is None or (isinstance(cost, int | float) and 0 <= cost < inf):
+        return ""
+    return f"but its cost is {cut(repr(cost), 40)} instead of an amount in US dollars or None"
 
 
 def _a(value: object) -> str:

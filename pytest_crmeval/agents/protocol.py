@@ -88,9 +88,9 @@ class Answer(Struct, forbid_unknown_fields=True):
     error: Annotated[str, Meta(description="Why the agent can't answer; makes the trial ERRORED with this reason.")] = (
         ""
     )
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost: Annotated[float | None, Meta(description="In US dollars.")] = None
+    input_tokens: Annotated[int, Meta(ge=0)] = 0
+    output_tokens: Annotated[int, Meta(ge=0)] = 0
+    cost: Annotated[Annotated[float, Meta(ge=0)] | None, Meta(description="In US dollars.")] = None
 
 
 _DECODER = msgspec.json.Decoder(Answer)

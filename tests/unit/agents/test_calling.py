@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,7 @@ from pytest_crmeval.agents.calling import (
     is_factory,
     reply_of,
 )
+from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall, user_says
 from pytest_crmeval.ports.agent import Agent
 
@@ -254,10 +256,27 @@ def test_agent_may_have_its_own_time_limit_or_none() -> None:
     assert [False, True] == [thread == threading.get_ident() for thread in threads]
 
 
-def test_long_argument_is_an_error() -> None:
-    agent = agent_from(
-        lambda _messages, _tools: Reply(calls=[ToolCall(tool="note", arguments={"text": "x" * 4_000_001})])
-    )
+@pytest.mark.parametrize("argument", ["x" * 4_000_001, [{"text": "x" * 4_000_001}]], ids=["text", "nested"])
+def test_long_argument_is_an_error(argument: Json) -> None:
+    agent = agent_from(lambda _messages, _tools: Reply(calls=[ToolCall(tool="note", arguments={"text": argument})]))
 
     with pytest.raises(AgentError, match="the reply is longer than 4,000,000 characters"):
         reply_of(agent, HELLO, ())
+
+
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({"calls": None}, "its calls are None"),
+        ({"input_tokens": "7"}, "its input_tokens is '7' instead of a number of tokens"),
+        ({"input_tokens": 7, "output_tokens": None}, "its output_tokens is None instead of a number of tokens"),
+        ({"output_tokens": -1}, "its output_tokens is -1 instead of a number of tokens"),
+        ({"cost": "free"}, "its cost is 'free' instead of an amount in US dollars or None"),
+        ({"cost": -0.5}, "its cost is -0.5 instead of an amount in US dollars or None"),
+        ({"cost": float("nan")}, "its cost is nan instead of an amount in US dollars or None"),
+    ],
+    ids=str,
+)
+def test_reply_with_a_field_of_a_wrong_type_is_an_error_that_names_it(fields: dict[str, Any], error: str) -> None:
+    with pytest.raises(BadReplyError, match=rf"reply\(\) must return a Reply or a text, but {error}\. For example"):
+        reply_of(agent_from(lambda _messages, _tools: Reply(**fields)), HELLO, ())
