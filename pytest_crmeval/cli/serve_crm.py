@@ -51,10 +51,7 @@ def run(options: argparse.Namespace) -> int:
         ):
             session = ToolSession(crm.tools)
             with serving(session, options.port) as server, session.open(_shown(crm.call)):
-                utterances = (
-                    [case.user.goal, *case.user.facts] if case.user else [each.utterance for each in case.turns]
-                )
-                said = "".join(f"user:  {utterance}\n" for utterance in utterances)
+                said = "".join(f"user:  {words}\n" for words in _words_of_user(case))
                 sys.stdout.write(f"url:   {server.url}\ntoken: {server.token}\ntools: {len(crm.tools)}\n{said}")
                 sys.stdout.flush()
                 while True:

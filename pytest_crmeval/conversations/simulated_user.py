@@ -49,7 +49,7 @@ def observe_simulated(  # noqa: PLR0913 (the parts of a trial)
 ) -> Evidence:
     """Let ``agent`` talk to the simulated user on a freshly seeded CRM; return the transcript and the final rows.
 
-    UserDeviatedError if the model says something that neither the case nor the agent has said.
+    UserDeviatedError if the model says nothing, or something that neither the case nor the agent has said.
     """
     assert conversation.user is not None  # noqa: S101 (a simulated case)
     user = _Speaker(conversation.user, model, conversation.now.date().isoformat())
@@ -63,6 +63,8 @@ def observe_simulated(  # noqa: PLR0913 (the parts of a trial)
         for _ in range(2 * len(conversation.turns) + EXTRA_TURNS):
             utterance = user.next(exchanges)
             if utterance == END:
+                if not exchanges:
+                    raise UserDeviatedError("it ended the dialogue before it said anything")
                 break
             start = len(messages)
             messages.append(Message(speaker="user", text=utterance, model=str(model.identity)))

@@ -81,7 +81,7 @@ def played_user(seen: Seen) -> Answer:
     if "INVENT" in system:
         return Say("Add Ada Ltd, and Globex with 99,500 dollars.")
     if "GIVE UP" in system:
-        return Say("[END]")
+        return Say("[END]" if said else "Hello!")
     if "BE SILENT" in system:
         return Say("  ")
     return Say(facts[len(said)] if len(said) < len(facts) else "Thank you! [END]")

@@ -120,7 +120,12 @@ def test_dialogue_of_a_user_that_never_ends_is_limited() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "error"), [("Add Bob, and Eve.", "it said 'Bob', 'Eve'"), ("<think>Ada</think>", "it said nothing")]
+    ("text", "error"),
+    [
+        ("Add Bob, and Eve.", "it said 'Bob', 'Eve'"),
+        ("<think>Ada</think>", "it said nothing"),
+        ("Add Ada. [END]", "it ended the dialogue before it said anything"),
+    ],
 )
 def test_user_that_deviates_ends_the_dialogue(text: str, error: str) -> None:
     with pytest.raises(UserDeviatedError, match=error):
