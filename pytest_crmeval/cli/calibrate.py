@@ -23,14 +23,16 @@ if TYPE_CHECKING:  # psycopg and msgspec are loaded only when something is playe
 
 HELP = """\
 Check the scorers: play a suite with agents whose verdict is known. The oracle must always pass; mute and parrot,
-which call nothing, must never pass; an oracle with one flaw must fail, and one that reaches the same result in another
-way must pass, in 99 of 100 cases each. Flaws in calls and state, generated false replies, and replies that were
-written and labelled by hand are reported separately, each with a 95 % interval. Without a suite, only the labelled
-replies are measured. Needs no key; starts a PostgreSQL, or uses CRMEVAL_DSN.
+which make no calls, must never pass. An oracle with one flaw must fail, and one that reaches the same result in
+another way must pass, in at least 99 % of all tries each. Flaws in calls and state, generated false replies, and
+replies that were written and labelled by hand are reported separately, each with a 95 % interval. Without a suite,
+only the labelled replies are measured. Only --judge needs a key. A PostgreSQL server is started, unless CRMEVAL_DSN
+names one.
 
 With --weak-agents, the suite is played with agents that make one typical mistake each, such as stopping after the
-first page of a result or ignoring the rules of the company. It shows what each of them passes, and in how many of the
-cases that have the skill it lacks the mistake is caught. Cases list what such an agent would call in `mistakes`.
+first page of a result or ignoring the rules of the company. The result shows how many cases each of them passes, and
+how often the mistake is caught in cases that require the missing skill. The field `mistakes` of a turn lists the
+calls of such an agent.
 
 With --judge, a model is asked about 152 labelled statements, and its agreement with the labels (Cohen's kappa) is
 reported and kept in the reports folder. Only a judge with a kappa of at least 0.8 may change a verdict in a run with

@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # msgspec is loaded only when files are read
     from pytest_crmeval.conversations.dataset.records import ConversationRecord
 
 HELP = """\
-Summarise the conversations of all files: turns, complexity, categories, splits, tags, calls by tool, refusals,
+Summarise the conversations of the given files: turns, complexity, categories, splits, tags, calls by tool, refusals,
 wordings, seeded rows, names, and how many conversations differ only in names and numbers.
 
     crmeval describe evals/data/crm.jsonl

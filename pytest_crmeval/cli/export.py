@@ -19,7 +19,7 @@ INSPECT = "inspect"
 STDOUT = "-"
 HELP = f"""\
 Write a run as data for other tools. csv, jsonl and parquet have a file per table: {", ".join(TABLES)}. Each row has
-the columns run, suite, subject, case and trial, by which tables can be joined. inspect writes a log per suite and
+the columns run, suite, subject, case and trial, so that tables can be joined. inspect writes a log per suite and
 subject, which Inspect's viewer opens: inspect view --log-dir FOLDER. parquet needs pytest-crmeval[parquet].
 
     crmeval export nightly                            # nightly-csv/trials.csv, nightly-csv/scores.csv ...

@@ -16,9 +16,10 @@ if TYPE_CHECKING:  # psycopg and msgspec are loaded only when something is playe
     from pytest_crmeval.ports.crm import Crm
 
 HELP = """\
-Write conversations with a CRM: different companies, people, deals, wordings and skills. Every value follows from what
-was said or shown before. The same seed and count give the same file, byte for byte, on every machine. Before the file
-is written, the oracle plays each conversation on a real PostgreSQL (embedded, or the one that CRMEVAL_DSN names).
+Generate CRM conversations with different companies, people, deals, wordings and skills. Every value that a call needs
+was said or shown before, or can be calculated. The same seed and count give the same file, byte for byte, on every
+machine. Before the file is written, the oracle plays each conversation on a real PostgreSQL (embedded, or the one
+that CRMEVAL_DSN names).
 
     crmeval generate --seed 42 --count 1200 -o evals/data/crm.jsonl     # the bundled suite
     crmeval generate --level hard --seed 42 --count 400 -o evals/data/crm-hard.jsonl     # the hard one

@@ -19,8 +19,8 @@ result of a program that has just tried it.
     crmeval sandbox --level landlock           # another level
     crmeval sandbox http://localhost:2000      # Piston servers
 
-Exit status: 0 if programs are isolated, 1 if a program could do what the level should prevent or there is no such
-level or server here, 2 if the arguments are wrong.
+Exit status: 0 if programs are isolated, 1 if a program could do what the level should prevent, or if the level or
+server is not available, 2 if the arguments are wrong.
 """
 
 

@@ -356,7 +356,7 @@
   const missingOf = (detail) => {
     if (detail.closed) return "This suite is confidential: dialogues are stored encrypted and not shown here.";
     if (detail.trouble) return `The transcript ${detail.trouble}.`;
-    return detail.where ? "The dialogue is empty." : "No transcript of this trial.";
+    return detail.where ? "The dialogue is empty." : "This trial has no transcript.";
   };
 
   const headOf = (title, detail, outcome) => [
@@ -426,7 +426,7 @@
     find("trial-title").focus();
     const parts = await dialogueOf(number).then((detail) => layOut(trial, detail), () => [
       make("div", { class: "line" }, verdict(trial.outcome)), trial.why ? make("p", { class: "text" }, trial.why) : null,
-      make("p", { class: "note" }, data.served ? "This dialogue can't be loaded: the run has changed, or crmeval view has ended. Load the page again." : `The dialogues are missing: keep the folder ${data.folder}/page beside this file.`),
+      make("p", { class: "note" }, data.served ? "This dialogue can't be loaded: the run has changed, or crmeval view has ended. Reload the page." : `The dialogues are missing: keep the folder ${data.folder}/page beside this file.`),
     ].filter(Boolean));
     if (opened !== number) return;
     dialog.classList.toggle("two", parts.two === true);
