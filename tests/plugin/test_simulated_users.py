@@ -203,7 +203,7 @@ def test_recorded_user_is_replayed_without_a_server(
         (
             {"user": {"goal": "x"}},
             [],
-            "user: turn 1 has a user_utterance, but the user is simulated; remove one of them",
+            "user: turn 1 has user_utterance, but the user is simulated; remove one of them",
         ),
         (
             {},

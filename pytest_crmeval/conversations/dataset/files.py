@@ -192,9 +192,13 @@ def decode(line: bytes, path: Path, number: int) -> ConversationRecord:
 def _speak_for(record: ConversationRecord, path: Path, number: int) -> None:
     """Let each turn say all that the simulated user knows, which is what an agent can know of it."""
     assert record.user is not None  # noqa: S101 (a simulated case)
+    if record.trouble:
+        problem = "the user is simulated, so trouble is not supported; remove one of them"
+        raise DatasetError(f"{path}:{number}: user: {problem}")
     for turn in record.turns:
-        if turn.user_utterance:
-            problem = f"turn {turn.turn_id} has a user_utterance, but the user is simulated; remove one of them"
+        given = [name for name in ("user_utterance", "if_written", "if_not_asked") if getattr(turn, name)]
+        if given:
+            problem = f"turn {turn.turn_id} has {given[0]}, but the user is simulated; remove one of them"
             raise DatasetError(f"{path}:{number}: user: {problem}")
         turn.user_utterance = record.user.words
 

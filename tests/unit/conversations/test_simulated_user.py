@@ -13,6 +13,7 @@ from pytest_crmeval.conversations.lint.lint import Lint
 from pytest_crmeval.conversations.scorers.simulated import forbidden_writes
 from pytest_crmeval.conversations.simulated_user import UserDeviatedError, invented, observe_simulated, unsaid_facts
 from pytest_crmeval.domain.conversation import Conversation, SimulatedUser
+from pytest_crmeval.domain.dataset_error import DatasetError
 from pytest_crmeval.domain.evidence import Evidence, Reference
 from pytest_crmeval.domain.messages import Message, Reply, ToolResult, agent_says, crm_says, user_says
 from pytest_crmeval.domain.transcript import Exchange, Transcript
@@ -185,6 +186,31 @@ def test_value_that_the_user_does_not_know_makes_a_case_invalid(tmp_path: Path) 
     defects = {ref.id: ref.read().defects for ref in index([path])}
 
     assert [False, True] == [bool(defects[name]) for name in GOALS]
+
+
+@pytest.mark.parametrize(
+    ("record", "turn", "error"),
+    [
+        ({}, {"user_utterance": "Add Ada."}, "user: turn 1 has user_utterance, but the user is simulated"),
+        ({}, {"if_written": "Add Ada."}, "user: turn 1 has if_written, but the user is simulated"),
+        ({}, {"if_not_asked": "Add Ada."}, "user: turn 1 has if_not_asked, but the user is simulated"),
+        (
+            {"trouble": [{"kind": "outage", "turn": 1, "tool": "list_clients"}]},
+            {},
+            "user: the user is simulated, so trouble is not supported; remove one of them",
+        ),
+    ],
+    ids=["user_utterance", "if_written", "if_not_asked", "trouble"],
+)
+def test_field_that_depends_on_the_turn_is_refused_with_a_simulated_user(
+    tmp_path: Path, record: dict[str, object], turn: dict[str, object], error: str
+) -> None:
+    turns = [{"turn_id": 1, "expected_tool": "list_clients", **turn}]
+    path = tmp_path / "cases.jsonl"
+    path.write_text(json.dumps({"conversation_id": "one", "user": {"goal": "x"}, "turns": turns, **record}))
+
+    with pytest.raises(DatasetError, match=error):
+        index([path])
 
 
 GOALS = {"known": "Have the client Ada Ltd added.", "unknown": "Have a client added."}
