@@ -76,7 +76,10 @@ class CommandAgent:
     def _exchanged(self, body: bytes) -> bytes:
         if self._running is None:
             self._running = _Running(self._words)
-        return self._running.exchange(body, self.seconds)
+        line = self._running.exchange(body, self.seconds)
+        if self._running.has_unread:  # it would take the next request for the rest of this one
+            self.close()
+        return line
 
     def close(self, patience: float = 0.0) -> None:
         """End the program, which has so many seconds to end by itself when its stdin does."""
@@ -110,6 +113,8 @@ class _Running:
             )
         except OSError as error:
             raise AgentError(f"{shlex.join(words)} can't be started: {error.strerror}") from error
+        self.has_unread = False
+        """Whether it has answered a request before it has read all of it."""
         self._log = b""
         """The end of its stderr."""
         self._reader = Thread(target=self._read_log, name="crmeval-agent-log", daemon=True)
@@ -157,6 +162,7 @@ class _Running:
         line, _, rest = received.partition(b"\n")
         if rest:
             raise AgentError(_surplus(rest))
+        self.has_unread = bool(to_write)
         return line
 
     def close(self, patience: float) -> None:

@@ -134,6 +134,19 @@ def test_script_that_ends_after_each_answer_is_started_for_each_request(program:
     assert 3 == len({process for process, _ in replies})
 
 
+def test_program_that_answers_before_it_has_read_the_request_is_restarted(tmp_path: Path) -> None:
+    path = tmp_path / "agent.py"
+    path.write_text(
+        'import os, sys; os.read(0, 10); print(f\'{{"text": "{os.getpid()}"}}\', flush=True); sys.stdin.read()'
+    )
+    agent = CommandAgent(f"{sys.executable} '{path}'", seconds=20)
+
+    replies = [reply_of(agent, [user_says("Hello" * 200_000)], ()).text for _ in range(2)]
+    agent.close()
+
+    assert replies[0] != replies[1]
+
+
 def test_program_that_ends_without_an_answer_is_an_error(program: Made) -> None:
     with pytest.raises(AgentError, match=r"the program ended with status 0$"):
         reply_of(program("break"), HELLO, ())
