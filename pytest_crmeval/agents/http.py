@@ -5,9 +5,10 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from http.client import HTTPException
+from ipaddress import ip_address
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 from uuid import uuid4
 
 from pytest_crmeval.agents.calling import SECONDS, AgentError, Offered
@@ -28,9 +29,6 @@ class _NoRedirects(HTTPRedirectHandler):
 
     def redirect_request(self, *_: object) -> None:
         """Return no request."""
-
-
-_OPENER = build_opener(_NoRedirects)
 
 
 class HttpAgent:
@@ -57,6 +55,8 @@ class HttpAgent:
         self.seconds = seconds
         self.uses_tool_server = uses_tool_server
         self.sleep = sleep
+        # A proxy of the environment would get the dialogue and the token, and can't reach this machine.
+        self.opener = build_opener(_NoRedirects, *([ProxyHandler({})] if _is_loopback(parts.hostname) else []))
 
     def new_conversation(self) -> "HttpConversation":
         """Return the agent in one conversation, which has a random id."""
@@ -105,7 +105,7 @@ class HttpConversation:
             headers["Authorization"] = f"Bearer {token}"
         asked = Request(self._agent.address, data=body, headers=headers, method="POST")  # noqa: S310 (http or https)
         try:
-            with _OPENER.open(asked, timeout=_left(deadline)) as response:
+            with self._agent.opener.open(asked, timeout=_left(deadline)) as response:
                 content = b""
                 while chunk := response.read1(_CHUNK):
                     content += chunk
@@ -119,6 +119,13 @@ class HttpConversation:
                 raise TimeoutError from error
             raise
         return content
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _left(deadline: float) -> float:

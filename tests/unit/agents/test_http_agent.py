@@ -177,6 +177,17 @@ def test_token_of_the_environment_is_sent(monkeypatch: pytest.MonkeyPatch) -> No
     assert ["Bearer swordfish"] == server.tokens
 
 
+def test_agent_on_this_machine_is_asked_without_the_proxy_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    with serving(lambda _: ok(text="Hi")) as server, serving(lambda _: ok(text="proxy")) as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url)
+        here = reply_of(HttpAgent(server.url), HELLO, ())
+        elsewhere = reply_of(HttpAgent("http://agent.invalid/reply"), HELLO, ())
+
+    assert ("Hi", "proxy") == (here.text, elsewhere.text)
+
+
 @pytest.mark.parametrize(
     ("address", "error"), [("http://me:pw@host/", "must not contain a password"), ("http:///x", "has no host")]
 )
