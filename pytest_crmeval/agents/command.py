@@ -16,11 +16,13 @@ from uuid import uuid4
 
 from pytest_crmeval.agents.calling import SECONDS, AgentError, Offered
 from pytest_crmeval.agents.protocol import MOST_BYTES, reply_in, request
-from pytest_crmeval.domain.cutting import cut
+from pytest_crmeval.domain.cutting import cut, cut_end
 from pytest_crmeval.domain.messages import Message, Reply
 
 _CHUNK = 1 << 16
 _LONGEST_TAIL = 500
+_MOST_LOG = 16_000
+"""Bytes of stderr that are kept: more than is shown, so that no secret is cut before it is redacted."""
 _PATIENCE = 2.0
 """Seconds that a program has to end when its stdin does, for example to write its logs."""
 
@@ -124,7 +126,7 @@ class _Running:
         assert self._process.stderr is not None  # noqa: S101 (a pipe)
         with self._process.stderr as stream:
             while chunk := stream.read(_CHUNK):
-                self._log = (self._log + chunk)[-_LONGEST_TAIL:]
+                self._log = (self._log + chunk)[-_MOST_LOG:]
 
     def exchange(self, body: bytes, seconds: float) -> bytes:
         """Write a line and return the line that answers it."""
@@ -190,7 +192,7 @@ class _Running:
 
     def _said(self) -> str:
         """Return the end of its stderr, for an error."""
-        said = self._log.decode(errors="replace").strip()
+        said = cut_end(self._log.decode(errors="replace").strip(), _LONGEST_TAIL)
         return f": {said}" if said else ""
 
 

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from pytest_crmeval.agents.calling import AgentError, Offered
-from pytest_crmeval.domain.cutting import cut
+from pytest_crmeval.domain.cutting import cut, cut_bytes
 from pytest_crmeval.domain.messages import ErrorKind, Message, Reply, Speaker, ToolCall, ToolResult
 from pytest_crmeval.domain.wire import encoded, plain
 from pytest_crmeval.ports.agent import ToolServer
@@ -126,8 +126,7 @@ def reply_in(content: bytes, conversation: str) -> Reply:
     try:
         answer = _DECODER.decode(content)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        shown = cut(content[: 4 * _EXCERPT].decode(errors="replace"), _EXCERPT)
-        raise AgentError(f"malformed answer: {error}: {shown!r}") from error
+        raise AgentError(f"malformed answer: {error}: {cut_bytes(content, _EXCERPT)!r}") from error
     if answer.conversation not in ("", conversation):
         raise AgentError(f"malformed answer: it is for another conversation, {cut(answer.conversation, 40)!r}")
     if answer.error:

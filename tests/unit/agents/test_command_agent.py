@@ -10,8 +10,11 @@ import pytest
 from pytest_crmeval.agents.calling import AgentError, in_conversation, reply_of
 from pytest_crmeval.agents.command import CommandAgent
 from pytest_crmeval.agents.specs import AgentUnavailable, make_agent
+from pytest_crmeval.domain import cutting
 from pytest_crmeval.domain.messages import Reply, user_says
 
+# Longer than what is shown of an answer, as signed tokens are.
+SECRET = "".join(f"{number:x}" for number in range(0x4000, 0x4000 + 300))
 HELLO = [user_says("Hello")]
 LOOP = """
 import json, os, sys
@@ -155,8 +158,29 @@ def test_program_that_ends_without_an_answer_is_an_error(program: Made) -> None:
 def test_only_the_end_of_a_long_log_is_kept(program: Made) -> None:
     agent = program("sys.stderr.write('x' * 9_000_000 + ' out of memory'); sys.exit(3)")
 
-    with pytest.raises(AgentError, match=r"the program ended with status 3: x{486} out of memory$"):
+    with pytest.raises(AgentError, match=r"the program ended with status 3: …x{486} out of memory$"):
         reply_of(agent, HELLO, ())
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        f"sys.stderr.write({SECRET!r} + 'x' * 400); sys.exit(3)",
+        f"print('x' * 100 + {SECRET!r} + 'x' * 9)",
+    ],
+    ids=["log", "answer"],
+)
+def test_no_part_of_a_secret_remains_where_output_is_cut(
+    program: Made, monkeypatch: pytest.MonkeyPatch, action: str
+) -> None:
+    monkeypatch.setenv("OWN_API_KEY", SECRET)
+    monkeypatch.setattr(cutting._Process, "redactor", None)  # noqa: SLF001 (made anew for this environment)
+
+    with pytest.raises(AgentError) as caught:
+        reply_of(program(action), HELLO, ())
+
+    parts = [SECRET[start : start + 12] for start in range(len(SECRET) - 11)]
+    assert [] == [part for part in parts if part in str(caught.value)]
 
 
 def test_program_may_end_by_itself_when_the_run_ends(program: Made, tmp_path: Path) -> None:
