@@ -41,9 +41,10 @@ class ToolSession:
                 self._make_call = None
 
     def call(self, call: ToolCall) -> ToolResult:
-        """Make a call; it is refused while no turn is open."""
+        """Make a call; it is refused if no turn is open, or if its turn ends while it waits for other calls."""
+        make_call = self._make_call
         with self._lock:
-            return self._make_call(call) if self._make_call else ToolResult(error=_OVER)
+            return make_call(call) if make_call and make_call is self._make_call else ToolResult(error=_OVER)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Barrier
 
@@ -152,6 +152,24 @@ def test_call_is_refused_before_and_after_a_turn_and_token_ends_with_the_convers
     assert [True, False, True] == [before.is_error, during.is_error, after.is_error]
     assert "was not made" in after.content[0].text  # type: ignore[union-attr]
     assert [call("write")] * 2 == crm.calls
+
+
+def test_call_that_waits_until_the_next_turn_is_refused() -> None:
+    session, first, second = ToolSession(()), PaperCrm(), PaperCrm()
+
+    @contextmanager
+    def waiting() -> Iterator[None]:
+        session._lock = lock  # noqa: SLF001 (of the session)
+        turn.enter_context(session.open(second.call))
+        yield
+
+    with ExitStack() as turn, session.open(first.call):
+        lock = session._lock  # noqa: SLF001
+        session._lock = waiting()  # type: ignore[assignment] # noqa: SLF001
+        result = session.call(call("write"))
+
+    assert result.refused
+    assert [] == first.calls == second.calls
 
 
 def test_refused_request_says_why() -> None:
