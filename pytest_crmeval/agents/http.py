@@ -94,8 +94,10 @@ class HttpConversation:
                     f"connection: {getattr(error, 'reason', None) or error or type(error).__name__}",
                     _PAUSE,
                 )
-            if attempt < ATTEMPTS:
-                self._agent.sleep(min(pause * attempt, max(0.0, deadline - time.monotonic())))
+            pause *= attempt
+            if attempt == ATTEMPTS or time.monotonic() + pause >= deadline:
+                break
+            self._agent.sleep(pause)
         raise AgentError(f"{self._agent.address}: {problem}")
 
     def _exchange(self, body: bytes, deadline: float) -> bytes:

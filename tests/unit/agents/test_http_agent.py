@@ -121,6 +121,14 @@ def test_overloaded_server_is_asked_again(status: int) -> None:
     assert [7.0] == pauses
 
 
+def test_server_that_wants_more_time_than_is_left_is_not_asked_again() -> None:
+    busy = 503, b"restarting", {"Retry-After": "30"}
+    with serving(lambda _: busy) as server, pytest.raises(AgentError, match="HTTP status 503: restarting"):
+        reply_of(HttpAgent(server.url, seconds=20, sleep=lambda _: None), HELLO, ())
+
+    assert 1 == len(server.requests)
+
+
 @pytest.mark.parametrize(
     ("answer", "error", "requests"),
     [
