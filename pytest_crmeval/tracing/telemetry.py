@@ -116,7 +116,7 @@ class Telemetry:
                 about["gen_ai.evaluation.explanation"] = self._redactor.text(score.reason)
             span.add_event("gen_ai.evaluation.result", about, timestamp=now)
         if trial.verdict is Verdict.ERRORED:
-            span.set_status(Status(StatusCode.ERROR, "" if traced.confidential else self._redactor.text(trial.reason)))
+            span.set_status(Status(StatusCode.ERROR, self._redactor.text(trial.reason) if self._shows(traced) else ""))
         inside = set_span_in_context(span)
         turns = list(self._turns(traced, inside))
         for call in traced.calls:

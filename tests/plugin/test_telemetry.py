@@ -139,6 +139,17 @@ def test_content_is_sent_only_if_it_is_asked_for_and_redacted(
     assert CANARY not in sent
 
 
+def test_reason_of_an_errored_trial_is_content(project: Project, receiver: Receiver) -> None:
+    """It may quote what was said, for example by a simulated user."""
+    pytester = project([case("one")])
+    for setting in ("on", "content"):
+        pytester.runpytest("--crmeval-agent=bots:Broken", "--crmeval-set", f"otel={setting}", "-p", "no:xdist")
+
+    without, with_content = (span.status.message for span in receiver.spans if not span.parent_span_id)
+    assert "" == without
+    assert "no route to model" in with_content
+
+
 def test_nothing_is_sent_and_imported_without_the_setting(
     project: Project, providers: Providers, receiver: Receiver
 ) -> None:
