@@ -157,6 +157,8 @@ def wrong_arguments(agent: Agent) -> str:
         signature.bind((), ())
     except TypeError:
         return f"reply must take two arguments, (messages, tools), but takes {signature}"
+    if {"tools", "tool_server"} <= signature.parameters.keys():
+        return f"reply must take either tools or tool_server, but takes {signature}"
     return ""
 
 

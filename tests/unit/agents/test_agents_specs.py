@@ -139,11 +139,21 @@ def test_misspelt_attribute_is_reported_with_a_similar_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "takes"),
-    [("def agent(question): ...", "(question)"), ("class agent:\n    def reply(self, messages): ...", "(messages)")],
+    ("source", "problem"),
+    [
+        ("def agent(question): ...", "two arguments, (messages, tools), but takes (question)"),
+        (
+            "class agent:\n    def reply(self, messages): ...",
+            "two arguments, (messages, tools), but takes (messages)",
+        ),
+        (
+            "def agent(messages, tools, tool_server=None): ...",
+            "either tools or tool_server, but takes (messages, tools, tool_server=None)",
+        ),
+    ],
 )
 def test_agent_with_wrong_arguments_is_reported_before_the_run(
-    source: str, takes: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    source: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "crmeval_wrong_bots.py").write_text(source)
     monkeypatch.syspath_prepend(tmp_path)
@@ -151,7 +161,7 @@ def test_agent_with_wrong_arguments_is_reported_before_the_run(
 
     said = refusal("crmeval_wrong_bots:agent")
 
-    assert said.endswith(f"reply must take two arguments, (messages, tools), but takes {takes}")
+    assert said.endswith(f"reply must take {problem}")
 
 
 @pytest.mark.usefixtures("bots")
