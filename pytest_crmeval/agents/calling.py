@@ -23,7 +23,7 @@ _EXAMPLE = """\
     return Reply(calls=[ToolCall(tool="list_clients")])  # call tools
     return "Acme is an active client."  # or answer the user"""
 Offered = Sequence[Tool] | ToolServer | None
-"""What an agent gets besides the messages; None if it uses a tool server, and there are no tools."""
+"""What an agent gets besides the messages; None instead of a tool server if there are no tools."""
 NO_MCP = "an agent with a tool server needs the package mcp: pip install 'pytest-crmeval[mcp]'"
 SECONDS = 300.0
 """Time of an agent for one reply by default."""
@@ -31,7 +31,7 @@ LONGEST = 4_000_000
 """Characters of the longest text in a reply."""
 _STARTING = Lock()
 _GRACE = 1.0
-"""Seconds after which an event loop that does nothing is given up."""
+"""Seconds that an event loop has to respond before it counts as blocked."""
 
 
 class AgentError(Exception):
@@ -44,7 +44,7 @@ class BadReplyError(AgentError):
 
 @dataclass(frozen=True, kw_only=True)
 class OwnAgent:
-    """A function or an object of the user that is not quite an agent: with the attributes that it lacks."""
+    """A user's function or object as an agent, with defaults for missing attributes."""
 
     name: str
     reply: Callable[[Sequence[Message], Sequence[Tool]], Reply]
@@ -74,7 +74,7 @@ class LimitedAgent:
 def as_agent(found: Any, name: str) -> Agent | None:  # noqa: ANN401 (of the user's code)
     """Return an object with ``reply`` or a function of (messages, tools) as an agent; None if it is neither.
 
-    ``name`` is for one that has no name itself.
+    ``name`` is the name of an agent that has none itself.
     """
     if isinstance(found, Agent):
         return found

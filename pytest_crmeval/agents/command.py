@@ -32,7 +32,7 @@ class _EndedWellError(AgentError):
 
 
 class CommandAgent:
-    """A program that is started once per process, and again after it has ended or was ended for a bad answer."""
+    """A program that is started once per process, and again after it has exited or was killed for a bad answer."""
 
     reply_timeout = 0
     """It enforces the time limit of ``seconds`` itself."""

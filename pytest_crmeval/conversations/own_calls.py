@@ -25,8 +25,8 @@ Answering = Callable[[list[Message], list[Message]], bool]
 
 It returns False if the agent's steps run out before it has replied.
 """
-_NO_MORE = ToolError(kind="refused_by_rule", message="There were too many calls in this turn; no more are made.")
-_NOT_CALLED = "agent {!r}: it has a tool server, so it must make its calls there and return words, but returned calls"
+_NO_MORE = ToolError(kind="refused_by_rule", message="Too many calls in this turn; this call was not made.")
+_NOT_CALLED = "agent {!r}: it has a tool server, so it must make its calls there and return text, but returned calls"
 
 
 @contextmanager

@@ -212,7 +212,7 @@ def test_lost_connection_of_the_crm_ends_the_conversation() -> None:
         play(conversation("Go."), agent_from(agent), Lost())
 
 
-def test_agent_with_a_tool_server_must_return_words() -> None:
+def test_agent_with_a_tool_server_must_return_text() -> None:
     def agent(messages: Sequence[Message], tool_server: ToolServer) -> Reply:
         del messages, tool_server
         return Reply(calls=[call("write")])
