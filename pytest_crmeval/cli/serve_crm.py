@@ -51,7 +51,8 @@ def run(options: argparse.Namespace) -> int:
         ):
             session = ToolSession(crm.tools)
             with serving(session, options.port) as server, session.open(_shown(crm.call)):
-                said = "".join(f"user:  {words}\n" for words in _words_of_user(case))
+                rules = f"rules: {case.policy}\n" if case.policy else ""
+                said = rules + "".join(f"user:  {words}\n" for words in _words_of_user(case))
                 sys.stdout.write(f"url:   {server.url}\ntoken: {server.token}\ntools: {len(crm.tools)}\n{said}")
                 sys.stdout.flush()
                 while True:

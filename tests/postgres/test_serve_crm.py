@@ -31,17 +31,18 @@ async def added(url: str, token: str) -> tuple[int, Any]:
 
 @pytest.mark.usefixtures("given_server")
 def test_tools_of_a_conversation_can_be_called_until_ctrl_c(tmp_path: Path) -> None:
-    (tmp_path / "cases.jsonl").write_text(json.dumps(case("one")), encoding="utf-8")
+    (tmp_path / "cases.jsonl").write_text(json.dumps(case("one", policy="Ask first.")), encoding="utf-8")
     command = [sys.executable, "-m", "pytest_crmeval.cli", "serve-crm", str(tmp_path / "cases.jsonl"), "one"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        shown = dict(process.stdout.readline().strip().split(": ", 1) for _ in range(4))
+        shown = dict(process.stdout.readline().strip().split(": ", 1) for _ in range(5))
         tools, result = asyncio.run(added(shown["url"].strip(), shown["token"].strip()))
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=300)
 
     assert (130, "crmeval: stopped\n") == (process.returncode, err)
     assert (str(tools), "Add Ada Ltd, ada@ada.example, active.") == (shown["tools"].strip(), shown["user"].strip())
+    assert "Ask first." == shown["rules"]
     assert "Ada Ltd" == result["value"]["name"]
     assert out.startswith("call:  create_new_client {'name': 'Ada Ltd'")
 
