@@ -28,7 +28,7 @@ NO_MCP = "an agent with a tool server needs the package mcp: pip install 'pytest
 SECONDS = 300.0
 """Time of an agent for one reply by default."""
 LONGEST = 4_000_000
-"""Characters of the longest text in a reply."""
+"""Most characters that the texts of a reply may have in total."""
 _STARTING = Lock()
 _GRACE = 1.0
 """Seconds that an event loop has to respond before it counts as blocked."""
@@ -171,7 +171,7 @@ def reply_of(agent: Agent, messages: Sequence[Message], tools: Offered) -> Reply
         raise BadReplyError(
             f"agent {agent.name!r}: reply() must return a Reply or a text, {wrong}. For example:\n{_EXAMPLE}"
         )
-    if any(len(text) > LONGEST for text in (reply.text, *_texts([call.arguments for call in reply.calls]))):
+    if len(reply.text) + sum(map(len, _texts([[call.tool, call.arguments] for call in reply.calls]))) > LONGEST:
         raise AgentError(f"agent {agent.name!r}: the reply is longer than {LONGEST:,} characters")
     return reply  # type: ignore[no-any-return]
 

@@ -256,9 +256,14 @@ def test_agent_may_have_its_own_time_limit_or_none() -> None:
     assert [False, True] == [thread == threading.get_ident() for thread in threads]
 
 
-@pytest.mark.parametrize("argument", ["x" * 4_000_001, [{"text": "x" * 4_000_001}]], ids=["text", "nested"])
-def test_long_argument_is_an_error(argument: Json) -> None:
-    agent = agent_from(lambda _messages, _tools: Reply(calls=[ToolCall(tool="note", arguments={"text": argument})]))
+@pytest.mark.parametrize(
+    ("argument", "calls"),
+    [("x" * 4_000_001, 1), ([{"text": "x" * 4_000_001}], 1), (["x" * 1_000] * 4_001, 1), ("x" * 1_000, 4_001)],
+    ids=["text", "nested", "many texts", "many calls"],
+)
+def test_long_reply_is_an_error(argument: Json, calls: int) -> None:
+    call = ToolCall(tool="note", arguments={"text": argument})
+    agent = agent_from(lambda _messages, _tools: Reply(calls=[call] * calls))
 
     with pytest.raises(AgentError, match="the reply is longer than 4,000,000 characters"):
         reply_of(agent, HELLO, ())
