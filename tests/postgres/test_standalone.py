@@ -45,7 +45,7 @@ def test_databases_on_a_given_server_are_dropped(server: str) -> None:
         run = run_of(crm)
         with crm.seeded({}, NOW):
             assert [] == crm.call(ToolCall(tool="client_search")).value
-        assert 2 == len(databases(server, run))
+        assert 1 == len(databases(server, run))
 
     assert set() == databases(server, run)
 
