@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from http.client import HTTPException
 from ipaddress import ip_address
 from urllib.error import HTTPError
@@ -13,6 +14,7 @@ from uuid import uuid4
 
 from pytest_crmeval.agents.calling import SECONDS, AgentError, Offered
 from pytest_crmeval.agents.protocol import MOST_BYTES, reply_in, request
+from pytest_crmeval.agents.time_limit import OverdueError, call_within
 from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.messages import Message, Reply
 
@@ -29,6 +31,15 @@ class _NoRedirects(HTTPRedirectHandler):
 
     def redirect_request(self, *_: object) -> None:
         """Return no request."""
+
+
+class _StatusError(Exception):
+    """A status other than 200, and how many seconds the server wants us to wait."""
+
+    def __init__(self, text: str, status: int, pause: float) -> None:
+        super().__init__(text)
+        self.status = status
+        self.pause = pause
 
 
 class HttpAgent:
@@ -82,12 +93,14 @@ class HttpConversation:
         body, deadline = request(self._conversation, messages, tools, seconds), time.monotonic() + seconds
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                return reply_in(self._exchange(body, deadline), self._conversation)
-            except HTTPError as error:
-                problem, pause = f"HTTP status {error.code}: {_said(error) or error.reason}", _pause(error)
-                if error.code not in _RETRIED:
+                # In a thread that can be left: a timeout of sockets begins again with each byte.
+                content = call_within(_left(deadline), partial(self._exchange, body, deadline))
+                return reply_in(content, self._conversation)
+            except _StatusError as error:
+                problem, pause = str(error), error.pause
+                if error.status not in _RETRIED:
                     break
-            except TimeoutError:
+            except (TimeoutError, OverdueError):
                 raise AgentError(f"timeout: {self._agent.address} did not answer within {seconds:g} s") from None
             except (OSError, HTTPException) as error:
                 problem, pause = (
@@ -116,6 +129,9 @@ class HttpConversation:
                         raise AgentError(f"{self._agent.address}: the answer is longer than {MOST_BYTES:,} bytes")
                 if response.length:
                     raise ConnectionError("the answer is incomplete")
+        except HTTPError as error:
+            said = _said(error) or error.reason
+            raise _StatusError(f"HTTP status {error.code}: {said}", error.code, _pause(error)) from error
         except OSError as error:
             if isinstance(getattr(error, "reason", None), TimeoutError):
                 raise TimeoutError from error

@@ -1,8 +1,10 @@
 """Agents that are servers, on loopback."""
 
 import json
+import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 from typing import Any
@@ -175,6 +177,30 @@ def test_server_that_does_not_answer_in_time_is_an_error() -> None:
             reply_of(HttpAgent(server.url, seconds=0.05), HELLO, ())
         over.set()
     assert 0.05 == server.requests[0]["seconds"]
+
+
+@pytest.mark.parametrize(
+    "start", ["200 OK\r\nX-Header: ", "500 Oh\r\nContent-Length: 60000\r\n\r\n"], ids=["head", "body"]
+)
+def test_server_that_sends_byte_by_byte_is_an_error_in_time(start: str) -> None:
+    """Each byte comes in time, the answer never does."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as pool:
+
+        def drip() -> None:
+            connection, _ = listener.accept()
+            with connection, suppress(OSError):  # the client leaves, at the latest when it has the end of the line
+                connection.sendall(f"HTTP/1.1 {start}".encode())
+                while not over.wait(0.01):
+                    connection.sendall(b"x")
+
+        over = Event()
+        dripping = pool.submit(drip)
+        try:
+            with pytest.raises(AgentError, match=r"timeout: http://.* did not answer within 0.1 s"):
+                reply_of(HttpAgent(f"http://127.0.0.1:{listener.getsockname()[1]}/", seconds=0.1), HELLO, ())
+        finally:
+            over.set()
+        dripping.result()
 
 
 def test_token_of_the_environment_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
