@@ -147,6 +147,55 @@ def test_first_token_is_the_first_that_users_see(api: str) -> None:
     assert place < len(content) / 2
 
 
+def joined_chat(*deltas: dict[str, Any]) -> dict[str, Any]:
+    """Return the message that these parts make together."""
+    choices: list[dict[str, Any]] = [{"delta": delta, "finish_reason": None} for delta in deltas]
+    events = [{"choices": [choice]} for choice in [*choices, {"delta": {}, "finish_reason": "stop"}]]
+    record, _ = joined("/chat/completions", "".join(f"data: {json.dumps(event)}\n\n" for event in events).encode())
+    return record["choices"][0]["message"]  # type: ignore[no-any-return]
+
+
+def test_calls_with_one_number_are_different_calls_if_their_ids_differ() -> None:
+    """Gemini numbers all calls 0; older versions of vLLM give each part of a call another id."""
+    calls: list[dict[str, Any]] = [
+        {"index": 0, "id": name, "function": {"name": name, "arguments": '{"a": 1}'}} for name in ("first", "second")
+    ]
+    parts: list[dict[str, Any]] = [
+        {"index": 0, "id": "c1", "function": {"name": "third", "arguments": ""}},
+        *({"index": 0, "id": f"other {part}", "function": {"arguments": part}} for part in ('{"a":', " 1}")),
+    ]
+
+    message = joined_chat(*({"tool_calls": [each]} for each in [*calls, *parts]))
+
+    assert [("first", '{"a": 1}'), ("second", '{"a": 1}'), ("third", '{"a": 1}')] == [
+        (call["function"]["name"], call["function"]["arguments"]) for call in message["tool_calls"]
+    ]
+
+
+def test_parts_of_thoughts_are_joined() -> None:
+    """As Mistral and OpenRouter send them; the signature comes last."""
+    thoughts = [
+        {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": each}]}]} for each in ("H", "m.")
+    ]
+    detail = {"type": "reasoning.text", "index": 0}
+    details = [{**detail, "text": "H"}, {**detail, "text": "m."}, {**detail, "text": None, "signature": "abc"}]
+    sealed = {"type": "reasoning.encrypted", "index": 1, "data": "x"}
+
+    message = joined_chat(
+        {"content": ""},
+        *thoughts,
+        {"content": "Do"},
+        {"content": "ne."},
+        *({"reasoning_details": [each]} for each in [*details, sealed]),
+    )
+
+    assert [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]},
+        {"type": "text", "text": "Done."},
+    ] == message["content"]
+    assert [{**detail, "text": "Hm.", "signature": "abc"}, sealed] == message["reasoning_details"]
+
+
 def test_server_that_does_not_stream_is_understood() -> None:
     """Its answer has no time to the first token."""
     assert answered("chat", Say("Hi")).first_seconds is None

@@ -8,6 +8,8 @@ from pytest_crmeval.models.sdks.encoding import parsed
 from pytest_crmeval.ports.chat_model import Cause
 
 _TEXTS = ("content", "refusal", "reasoning_content", "reasoning")
+_GROWING = ("text", "summary", "thinking")
+"""Fields of the parts of a message that are sent piece by piece."""
 _DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 _ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
 
@@ -46,23 +48,48 @@ def _cut() -> UnusableError:
 
 def _chat(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant"}
-    calls: dict[int, dict[str, Any]] = {}
+    calls: list[dict[str, Any]] = []
+    places: dict[int, dict[str, Any]] = {}
     finish, usage = None, None
     for event in events:
         usage = event.get("usage") or usage
         for choice in (event.get("choices") or ())[:1]:
             delta = choice.get("delta") or {}
-            for name in (name for name in _TEXTS if isinstance(delta.get(name), str)):
-                message[name] = message.get(name, "") + delta[name]
-            if isinstance(delta.get("reasoning_details"), list):
-                message.setdefault("reasoning_details", []).extend(delta["reasoning_details"])
+            for name in (name for name in (*_TEXTS, "reasoning_details") if isinstance(delta.get(name), str | list)):
+                message[name] = _longer(message.get(name), delta[name])
             for call in delta.get("tool_calls") or ():
-                _add(calls.setdefault(call.get("index", len(calls)), {"function": {}}), call)
+                place = call.get("index", len(calls))
+                if place not in places or _is_another(call, places[place]):
+                    places[place] = {"function": {}}
+                    calls.append(places[place])
+                _add(places[place], call)
             finish = choice.get("finish_reason") or finish
     if finish is None:
         raise _cut()
-    message["tool_calls"] = [calls[number] for number in sorted(calls)]
+    message["tool_calls"] = calls
     return {"choices": [{"message": message, "finish_reason": finish}], "usage": usage}
+
+
+def _longer(whole: Any, part: Any) -> Any:  # noqa: ANN401 (a text or a list of parts)
+    """Return a text or a list of parts with what comes next."""
+    if isinstance(part, str) and not isinstance(whole, list):
+        return (whole or "") + part
+    parts = [{"type": "text", "text": whole}] if whole and isinstance(whole, str) else list(whole or ())
+    for each in [{"type": "text", "text": part}] if isinstance(part, str) else part:
+        last = parts[-1] if parts else {}
+        texts = [name for name in _GROWING if each.get(name) and isinstance(each[name], type(last.get(name)))]
+        goes_on = all(last.get(name) == each.get(name) for name in ("type", "index"))
+        if goes_on and (texts or each.get("signature")):
+            grown = {name: _longer(last[name], each[name]) for name in texts}
+            parts[-1] = {**last, **{name: value for name, value in each.items() if value is not None}, **grown}
+        else:
+            parts.append(each)
+    return parts
+
+
+def _is_another(call: Mapping[str, Any], begun: Mapping[str, Any]) -> bool:
+    """Whether a call is a new one at the same index: Gemini and others number all calls 0."""
+    return bool(call.get("id") and call["id"] != begun.get("id") and (call.get("function") or {}).get("name"))
 
 
 def _add(whole: dict[str, Any], part: Mapping[str, Any]) -> None:
