@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-EFFORTS = ("none", "low", "medium", "high", "xhigh", "max")
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 REPLY_TOKENS = 800
 """Output tokens of one reply, without thoughts."""
 ROOM = 16_000

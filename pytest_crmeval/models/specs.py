@@ -123,6 +123,8 @@ class ModelSpec:
             raise ValueError(f"temperature={self.temperature:g}: must be a number from 0 to {hottest:g}")
         if self.stream and self.provider == "bedrock" and self.sdk == "anthropic":
             raise ValueError("stream=true: Bedrock does not stream Claude's answers as events")
+        if self.effort == "minimal" and self.sdk == "anthropic":
+            raise ValueError("effort=minimal: Claude's lowest efforts are none and low")
         if self.effort and self.thinking:
             raise ValueError("effort and thinking exclude each other")
         if self.thinking and not reasoning.takes_budget(self.model):
