@@ -17,7 +17,8 @@ All providers and parameters of a model spec. [Models as agents](../models.md) e
 This page is generated: `.venv/bin/python docs/model_specs.py > docs/reference/models.md`.
 """
 CARRIED = {
-    "Chat Completions": "`reasoning_content`, `reasoning_details`, signatures of calls",
+    "Chat Completions": "`reasoning`, `reasoning_content`, `reasoning_details`, Mistral's thinking parts, "
+    "signatures of calls",
     "Responses": "reasoning items with encrypted content, phases of messages",
     "Messages": "signed and redacted thinking blocks",
 }

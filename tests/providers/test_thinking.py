@@ -1,11 +1,13 @@
 """Reasoning models: their thoughts are carried between steps and turns as each API wants it, and counted."""
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
 
 from pytest_crmeval.domain.messages import Message, Reply, ToolResult, agent_says, crm_says, user_says
+from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.models.retrying_model import RetryingModel
 from pytest_crmeval.models.sdks.anthropic import anthropic_backend
 from pytest_crmeval.models.sdks.openai import openai_backend
@@ -24,6 +26,15 @@ APIS: dict[str, tuple[str, Brain]] = {
     "responses": ("openai:gpt-6-luna?api=responses", thinking.responses),
     "chat": ("openai:deepseek-reasoner?api=chat", thinking.compatible),
 }
+VLLM = partial(thinking.compatible, name="reasoning")
+DETAILS = [{"type": "reasoning.text", "text": "Hm.", "signature": "abc", "index": 0}]
+OPENROUTER = partial(thinking.compatible, name="reasoning_details", thoughts=DETAILS)
+COMPATIBLE: dict[str, tuple[str, Brain]] = {
+    "vllm": ("openai:Qwen/Qwen3-8B?api=chat", VLLM),
+    "openrouter": ("openai:deepseek/deepseek-r1?api=chat", OPENROUTER),
+    "mistral": ("openai:mistral-medium-3-5?api=chat&effort=high", thinking.mistral),
+}
+"""Servers with the API of Chat Completions that return thoughts in other fields."""
 
 
 def model_at(server: Loopback, spec: str) -> RetryingModel:
@@ -50,10 +61,10 @@ def play(model: RetryingModel, turns: int = 2) -> list[Reply]:
     return replies
 
 
-@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("api", [*APIS, *COMPATIBLE])
 def test_thoughts_are_carried_between_steps_and_turns(api: str) -> None:
     """The server refuses a request without them, or with anything changed before them."""
-    spec, brain = APIS[api]
+    spec, brain = {**APIS, **COMPATIBLE}[api]
     with Loopback(brain) as server, opened(UsageMeter()) as meter:
         replies = play(model_at(server, spec))
 
@@ -61,6 +72,21 @@ def test_thoughts_are_carried_between_steps_and_turns(api: str) -> None:
     assert ["Hm."] * 4 == [reply.thoughts for reply in replies]
     assert meter.bill is not None
     assert (200, 160) == (meter.bill.usage.output, meter.bill.usage.reasoning)
+
+
+COUNTED = {"completion_tokens_details": {"reasoning_tokens": 40}}
+
+
+@pytest.mark.parametrize("details", [{}, COUNTED], ids=["gemini", "xai"])
+def test_thoughts_that_only_the_total_contains_are_output(details: dict[str, Any]) -> None:
+    """They are charged like the rest of the output."""
+    usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 150, **details}
+    record = {"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}], "usage": usage}
+    with Loopback([Malformed(json.dumps(record).encode())]) as server:
+        model = model_at(server, "openai:m?api=chat")
+        counted = model.complete(Prompt(system="", messages=[user_says("Hello")])).usage
+
+    assert Usage(input=100, output=50, reasoning=40, calls=1) == counted
 
 
 ONLY_THOUGHTS: dict[str, dict[str, Any]] = {

@@ -1,6 +1,7 @@
 """Servers whose models think: thoughts are signed, and refused if anything before them has changed."""
 
 import json
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
@@ -89,15 +90,31 @@ def responses(seen: Seen) -> Answer:
     return _answer({"status": "completed", "output": output, "usage": usage})
 
 
-def compatible(seen: Seen) -> Answer:
-    """Do the same as a compatible server that wants its thoughts back, such as DeepSeek or OpenRouter."""
+def compatible(seen: Seen, name: str = "reasoning_content", thoughts: object = "Hm.") -> Answer:
+    """Do the same as a compatible server that wants its thoughts back in one field, such as DeepSeek."""
     for earlier in seen.body["messages"]:
-        if earlier["role"] == "assistant" and earlier.get("reasoning_content") != "Hm.":
-            return Status(400, "The `reasoning_content` in the thinking mode must be passed back to the API.")
-    call = {"id": "call_1", "type": "function", "function": {"name": "add_note", "arguments": json.dumps(NOTE)}}
-    message: dict[str, Any] = {"role": "assistant", "content": None, "reasoning_content": "Hm."}
-    message |= {"content": "Done."} if seen.results else {"tool_calls": [call]}
-    finish = "stop" if seen.results else "tool_calls"
-    details = {"reasoning_tokens": 40}
+        if earlier["role"] == "assistant" and earlier.get(name) != thoughts:
+            return Status(400, f"The `{name}` in the thinking mode must be passed back to the API.")
+    message: dict[str, Any] = {"role": "assistant", "content": None, name: thoughts}
+    return _chosen({**message, "content": "Done."} if seen.results else {**message, "tool_calls": [_CALL]})
+
+
+def mistral(seen: Seen) -> Answer:
+    """Do the same as Mistral, whose thoughts are a part of the content."""
+    thoughts = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}], "closed": True}
+    said = {"type": "text", "text": "Done."}
+    for earlier in seen.body["messages"]:
+        expected = [thoughts] if "tool_calls" in earlier else [thoughts, said]
+        if earlier["role"] == "assistant" and earlier["content"] != expected:
+            return Status(400, "the thoughts were removed")
+    message = {"role": "assistant", "content": [thoughts, said] if seen.results else [thoughts]}
+    return _chosen(message if seen.results else {**message, "tool_calls": [_CALL]})
+
+
+_CALL = {"id": "call_1", "type": "function", "function": {"name": "add_note", "arguments": json.dumps(NOTE)}}
+
+
+def _chosen(message: Mapping[str, Any]) -> Malformed:
+    finish, details = "tool_calls" if "tool_calls" in message else "stop", {"reasoning_tokens": 40}
     usage = {"prompt_tokens": 100, "completion_tokens": 50, "completion_tokens_details": details}
     return _answer({"choices": [{"message": message, "finish_reason": finish}], "usage": usage})

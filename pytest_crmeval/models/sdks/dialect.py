@@ -84,7 +84,7 @@ def thoughts_text(thoughts: object) -> str:
     if isinstance(thoughts, list):
         return "\n\n".join(filter(None, map(thoughts_text, thoughts)))
     if isinstance(thoughts, dict):
-        return thoughts_text(thoughts.get("text") or thoughts.get("thinking"))
+        return thoughts_text(thoughts.get("text") or thoughts.get("thinking") or thoughts.get("summary"))
     return thoughts if isinstance(thoughts, str) else ""
 
 

@@ -83,6 +83,8 @@ class Chat:
 
     def _with_thoughts(self, entry: dict[str, Any], carried: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON of the server)
         fields = {name: carried[name] for name in _CARRIED & carried.keys() if self.settings.accepts(name)}
+        if "content" in carried:
+            fields["content"] = carried["content"]
         signed = carried.get("tool_calls") or [None] * len(entry.get("tool_calls", ()))
         calls = [
             {**call, "extra_content": extra} if extra else call
@@ -136,19 +138,9 @@ class _Call(msgspec.Struct):
     """The signature of the thoughts before a call of Gemini, which it wants back."""
 
 
-class _Part(msgspec.Struct):
-    type: str = ""
-    text: str | None = None
-    thinking: Any = None
-
-    @property
-    def thoughts(self) -> str:
-        """Thoughts of a part that is not text; Mistral sends a list of texts."""
-        return thoughts_text(self.thinking or self.text) if self.type in _THINKING else ""
-
-
 class _Message(msgspec.Struct):
-    content: str | list[_Part] | None = None
+    content: str | list[dict[str, Any]] | None = None
+    """A list of parts from Mistral's models that think."""
     refusal: str | None = None
     tool_calls: list[_Call] | None = None
     reasoning: Any = None
@@ -159,19 +151,27 @@ class _Message(msgspec.Struct):
     def carried(self) -> dict[str, Json] | None:
         """The thoughts that servers with these fields want back; None if there are none."""
         found = {name: value for name in _CARRIED if (value := getattr(self, name))}
+        if any(part.get("type") in _THINKING for part in self._parts):
+            found["content"] = self._parts
         signed = [call.extra_content for call in self.tool_calls or () if call.function]
         return {**found, **({"tool_calls": signed} if any(signed) else {})} or None
 
     @property
+    def _parts(self) -> list[dict[str, Any]]:
+        return self.content if isinstance(self.content, list) else []
+
+    @property
     def text(self) -> str:
         if isinstance(self.content, list):
-            return "".join(part.text or "" for part in self.content if part.type not in _THINKING)
+            said = [part.get("text") for part in self._parts if part.get("type") not in _THINKING]
+            return "".join(text for text in said if isinstance(text, str))
         return self.content or ""
 
     @property
     def thoughts(self) -> str:
-        parts = [part.thoughts for part in self.content] if isinstance(self.content, list) else []
-        return "\n\n".join(filter(None, [thoughts_text(self.reasoning_content or self.reasoning), *parts]))
+        parts = [thoughts_text(part) for part in self._parts if part.get("type") in _THINKING]
+        whole = thoughts_text(self.reasoning_content or self.reasoning or self.reasoning_details)
+        return "\n\n".join(filter(None, [whole, *parts]))
 
 
 class _Choice(msgspec.Struct):
@@ -187,8 +187,8 @@ class _Answer(msgspec.Struct):
 
 _THINKING = frozenset({"thinking", "reasoning"})
 """Types of message parts that are not part of the reply."""
-_CARRIED = frozenset({"reasoning_content", "reasoning_details"})
-"""Fields with thoughts that servers want back: DeepSeek, Kimi and GLM the first, OpenRouter the second."""
+_CARRIED = frozenset({"reasoning", "reasoning_content", "reasoning_details"})
+"""Fields with thoughts that servers want back: vLLM and Ollama, DeepSeek and Kimi, OpenRouter."""
 _BROKEN_OFF = frozenset({"error", "abort", "cancelled", "canceled"})
 """Finish reasons of gateways and vLLM for an answer that was interrupted, which is not the model's fault."""
 _FINISHED = frozenset({"stop", "length"})
@@ -198,11 +198,13 @@ _FINISHED = frozenset({"stop", "length"})
 def _usage(answer: object) -> Usage:
     usage = part(answer, "usage")
     read, written = part(usage, "prompt_tokens_details"), part(usage, "completion_tokens_details")
+    sent, said = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
+    output = max(said, count(usage.get("total_tokens")) - sent)  # Gemini and xAI count thoughts only in the total
     return Usage(
-        input=count(usage.get("prompt_tokens")),
+        input=sent,
         cached=count(read.get("cached_tokens")),
         cache_written=count(read.get("cache_write_tokens")),
-        output=count(usage.get("completion_tokens")),
-        reasoning=count(written.get("reasoning_tokens")),
+        output=output,
+        reasoning=max(count(written.get("reasoning_tokens")), output - said),
         calls=1,
     )
