@@ -5,14 +5,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pytest_crmeval.domain.conversation import Conversation, Turn
-    from pytest_crmeval.domain.evidence import Evidence
     from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall, ToolError, ToolResult
     from pytest_crmeval.domain.score import Score, Verdict
     from pytest_crmeval.domain.transcript import Transcript
     from pytest_crmeval.domain.trial import Trial
     from pytest_crmeval.ports.agent import Agent
     from pytest_crmeval.ports.crm import Crm
-    from pytest_crmeval.ports.scorer import Scorer
+    from pytest_crmeval.ports.scorer import Evidence, Scorer
     from pytest_crmeval.questions.question import Question
     from pytest_crmeval.render.export.run import load_run
     from pytest_crmeval.report.report import Report
@@ -47,7 +46,7 @@ _HOMES = {
     "Agent": "ports.agent",
     "Conversation": "domain.conversation",
     "Crm": "ports.crm",
-    "Evidence": "domain.evidence",
+    "Evidence": "ports.scorer",
     "Message": "domain.messages",
     "Question": "questions.question",
     "Reply": "domain.messages",

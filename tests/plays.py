@@ -8,13 +8,13 @@ from uuid import NAMESPACE_OID, uuid5
 
 from pytest_crmeval.conversations.oracle import Oracle
 from pytest_crmeval.conversations.play import observe, play_reference
-from pytest_crmeval.domain.calls import canonical
 from pytest_crmeval.domain.conversation import Conversation, Seed, Turn
-from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.expectation import Answer, Expectation
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ErrorKind, Reply, Tool, ToolCall, ToolError, ToolResult
 from pytest_crmeval.domain.state import State
+from pytest_crmeval.ports.crm_calls import canonical
+from pytest_crmeval.ports.scorer import Evidence
 from tests.fakes import Reciting, call, calls, says
 
 Answers = Sequence[tuple[ToolCall, ToolResult]]

@@ -15,9 +15,9 @@ from pytest_crmeval.conversations.dataset.files import index
 from pytest_crmeval.conversations.oracle import Oracle
 from pytest_crmeval.conversations.play import play_reference
 from pytest_crmeval.domain.conversation import Conversation
-from pytest_crmeval.domain.evidence import Reference
 from pytest_crmeval.domain.messages import ToolResult
 from pytest_crmeval.ports.crm import Crm
+from pytest_crmeval.ports.scorer import Reference
 from tests.leak_detector import TappedCrm
 from tests.reference_steps import WatchedCrm
 from tests.referents import World

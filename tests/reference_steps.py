@@ -5,13 +5,13 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from pytest_crmeval.domain.calls import canonical, writes
 from pytest_crmeval.domain.conversation import Conversation, Seed
 from pytest_crmeval.domain.expectation import NO_CALL
 from pytest_crmeval.domain.messages import Tool, ToolCall, ToolResult
 from pytest_crmeval.domain.state import State
 from pytest_crmeval.domain.transcript import Exchange
 from pytest_crmeval.ports.crm import Crm
+from pytest_crmeval.ports.crm_calls import canonical, writes
 from tests.readings import requests
 from tests.referents import Event, Moment, World
 

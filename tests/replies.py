@@ -18,8 +18,8 @@ from pytest_crmeval.conversations.crm.standalone import standalone_crm
 from pytest_crmeval.conversations.oracle import Oracle
 from pytest_crmeval.conversations.play import observe, play_reference
 from pytest_crmeval.conversations.scorers.reply import reply_faults
-from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.ports.crm import Crm
+from pytest_crmeval.ports.scorer import Evidence
 
 Played = Sequence[tuple[LabelledPlay, Evidence]]
 

@@ -13,7 +13,7 @@ from pytest_crmeval.conversations.dataset.records import ConversationRecord
 from pytest_crmeval.conversations.describe.description import Description, describe
 from pytest_crmeval.conversations.describe.similarity import signature
 from pytest_crmeval.conversations.generator import generate, line_of
-from pytest_crmeval.domain.calls import writes
+from pytest_crmeval.ports.crm_calls import writes
 
 BUNDLE = Path(__file__).parents[1] / "evals" / "data" / "crm.jsonl"
 VOICES = ("terse", "chatty", "indirect", "typos", "two-requests", "correction")

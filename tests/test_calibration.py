@@ -11,11 +11,11 @@ from pytest_crmeval.conversations.calibration.tally import Tally
 from pytest_crmeval.conversations.play import observe
 from pytest_crmeval.conversations.scorers.named import SCORERS
 from pytest_crmeval.domain.conversation import Conversation
-from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.messages import Message, Reply, Tool
 from pytest_crmeval.domain.score import Verdict, verdict_of
 from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.ports.crm import Crm
+from pytest_crmeval.ports.scorer import Evidence
 from tests.projects import DEV_DATA
 from tests.reference_plays import BUNDLE, ReferencePlay, plays_of
 

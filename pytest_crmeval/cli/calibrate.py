@@ -17,9 +17,9 @@ if TYPE_CHECKING:  # psycopg and msgspec are loaded only when something is playe
     from pytest_crmeval.conversations.calibration import Calibration
     from pytest_crmeval.conversations.calibration.tally import Share
     from pytest_crmeval.domain.conversation import Conversation
-    from pytest_crmeval.domain.evidence import Reference
     from pytest_crmeval.domain.json import JsonObject
     from pytest_crmeval.ports.crm import Crm
+    from pytest_crmeval.ports.scorer import Reference
 
 HELP = """\
 Check the scorers: play a suite with agents whose verdict is known. The oracle must always pass; mute and parrot,

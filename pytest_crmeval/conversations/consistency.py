@@ -9,9 +9,9 @@ from pytest_crmeval.conversations.scorers.facts import NOTHING
 from pytest_crmeval.conversations.scorers.groundedness import KnownValues
 from pytest_crmeval.conversations.scorers.mentions import read
 from pytest_crmeval.domain.conversation import Conversation
-from pytest_crmeval.domain.evidence import Evidence, Reference
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import user_says
+from pytest_crmeval.ports.scorer import Evidence, Reference
 
 _PLACEHOLDER = re.compile(r"\{\s*[\w.]+\s*\}")
 

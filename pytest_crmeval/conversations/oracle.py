@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from pytest_crmeval.conversations.references import REFERENCE, outputs_of, resolve, resolved
 from pytest_crmeval.conversations.scorers.facts import NOTHING, facts_of
 from pytest_crmeval.conversations.troubled_crm import NO_ANSWER
-from pytest_crmeval.domain.calls import canonical, writes
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.expectation import Expectation
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolResult
 from pytest_crmeval.domain.transcript import Outputs, answered_in
+from pytest_crmeval.ports.crm_calls import canonical, writes
 
 DECLINED = "That is not something the CRM can do."
 UNCLEAR = "Which one do you mean? Please tell me more."

@@ -8,14 +8,14 @@ from pytest_crmeval.conversations.own_calls import Answering, answering_itself
 from pytest_crmeval.conversations.references import output_of, resolve, resolved
 from pytest_crmeval.conversations.scorers.outcome import invites_answer
 from pytest_crmeval.conversations.troubled_crm import TroubledCrm
-from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.conversation import Conversation, Turn
-from pytest_crmeval.domain.evidence import Evidence, Reference
 from pytest_crmeval.domain.messages import Message, agent_says, copy_of, crm_says, shown_to_agent, user_says
 from pytest_crmeval.domain.transcript import Exchange, Fields, Outputs, Transcript, answered_in
 from pytest_crmeval.models.usage_meter import current
 from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.ports.crm import CallableCrm, Crm
+from pytest_crmeval.ports.crm_calls import writes
+from pytest_crmeval.ports.scorer import Evidence, Reference
 
 MAX_STEPS = 20
 

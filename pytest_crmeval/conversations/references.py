@@ -3,11 +3,11 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from pytest_crmeval.domain.calls import canonical
+from pytest_crmeval.conversations.columns import CLOCKS
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message, ToolCall
-from pytest_crmeval.domain.state import CLOCKS
 from pytest_crmeval.domain.transcript import Answered, Fields, Outputs, answered_in
+from pytest_crmeval.ports.crm_calls import canonical
 
 REFERENCE = re.compile(r"\{\{turn_(\d+)\.(\w+)\}\}")
 

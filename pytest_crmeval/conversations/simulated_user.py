@@ -11,12 +11,12 @@ from pytest_crmeval.conversations.play import answering, rules_of, seeded
 from pytest_crmeval.conversations.scorers.groundedness import KnownValues
 from pytest_crmeval.conversations.scorers.mentions import read
 from pytest_crmeval.domain.conversation import Conversation, SimulatedUser
-from pytest_crmeval.domain.evidence import Evidence, Reference
 from pytest_crmeval.domain.messages import Message, Reply, agent_says, thoughts_apart, user_says
 from pytest_crmeval.domain.transcript import Exchange, Transcript
 from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.ports.chat_model import ChatModel, Prompt
 from pytest_crmeval.ports.crm import Crm
+from pytest_crmeval.ports.scorer import Evidence, Reference
 
 END = "[END]"
 EXTRA_TURNS = 6

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.messages import Tool, ToolCall, ToolError, ToolResult
 from pytest_crmeval.domain.trouble import Change, Lock, Outage
 from pytest_crmeval.ports.crm import Crm, SeedError
+from pytest_crmeval.ports.crm_calls import writes
 
 NO_ANSWER = ToolError(
     kind="timeout", message="The CRM did not answer in time, and nothing was changed. Make the same call again."

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from pytest_crmeval.domain.json import Json
-from pytest_crmeval.domain.messages import Message, ToolCall, ToolResult, rules_apart
+from pytest_crmeval.domain.messages import Message, ToolCall, ToolResult
 
 Fields = Mapping[str, Json]
 Outputs = Mapping[int, Fields]
@@ -40,16 +40,6 @@ class Exchange:
     def steps(self) -> int:
         """Number of calls of the agent."""
         return sum(message.speaker == "agent" for message in self.messages)
-
-
-def broken_off(messages: Sequence[Message]) -> "Transcript":
-    """Return the transcript of an interrupted dialogue; each user message begins a turn."""
-    turns: list[list[Message]] = []
-    for message in rules_apart(messages)[1]:
-        if message.speaker == "user" or not turns:
-            turns.append([])
-        turns[-1].append(message)
-    return Transcript(exchanges=tuple(Exchange(messages=tuple(turn)) for turn in turns))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

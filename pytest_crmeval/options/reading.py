@@ -50,13 +50,8 @@ def _read(config: pytest.Config, given: Given, run: str | None, reports: Path) -
         checkpoints=_checkpoints(config, given),
         scorers=given.each("--crmeval-scorer", one_of(SCORERS)) or DEFAULT_SCORERS,
         play_invalid=given.option("--crmeval-invalid") == "play",
-        suites=given.options("--crmeval-suite"),
-        tags=given.options("--crmeval-tag"),
-        split=given.option("--crmeval-split") or "",
-        sample=given.parsed("--crmeval-sample", whole(1)),
-        seed=given.parsed("--crmeval-seed", whole()) or 0,
-        narrowed=any(getattr(config.option, name, None) for name in ("keyword", "markexpr", "deselect")),
         trials=given.parsed("--crmeval-trials", whole(1)) or 1,
+        **_selection(config, given),
         **_shards(config, given, reports / run if run else None, reports),
         run=new_run() if run is None else read(f"--crmeval-run {run!r}", run, _run),
         resumable=run is not None,
@@ -82,6 +77,18 @@ def _read(config: pytest.Config, given: Given, run: str | None, reports: Path) -
         rates=_rates(given),
         max_failures=given.setting("max_failures", whole(0)),
     )
+
+
+def _selection(config: pytest.Config, given: Given) -> dict[str, Any]:
+    """Return which of the collected cases are played."""
+    return {
+        "suites": given.options("--crmeval-suite"),
+        "tags": given.options("--crmeval-tag"),
+        "split": given.option("--crmeval-split") or "",
+        "sample": given.parsed("--crmeval-sample", whole(1)),
+        "seed": given.parsed("--crmeval-seed", whole()) or 0,
+        "narrowed": any(getattr(config.option, name, None) for name in ("keyword", "markexpr", "deselect")),
+    }
 
 
 def _checkpoints(config: pytest.Config, given: Given) -> CheckpointOptions:

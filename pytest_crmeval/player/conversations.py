@@ -14,7 +14,6 @@ from pytest_crmeval.conversations.scorers.outcomes import outcomes_of
 from pytest_crmeval.conversations.scorers.simulated import SIMULATED
 from pytest_crmeval.conversations.simulated_user import UserDeviatedError, observe_simulated, unsaid_facts
 from pytest_crmeval.domain.conversation import Conversation, SimulatedUser
-from pytest_crmeval.domain.evidence import Evidence, Reference
 from pytest_crmeval.domain.judgement import Judgement
 from pytest_crmeval.domain.learning import Lesson
 from pytest_crmeval.domain.score import Score, Verdict, verdict_of
@@ -30,6 +29,7 @@ from pytest_crmeval.player.trial_record import USER
 from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.ports.chat_model import ModelError
 from pytest_crmeval.ports.crm import Crm, CrmConnectionLost, CrmUnavailable, SeedError
+from pytest_crmeval.ports.scorer import Evidence, Reference
 
 
 class ConversationEvaluation(Evaluation[Conversation]):

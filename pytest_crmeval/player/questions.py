@@ -10,7 +10,6 @@ from typing import cast
 from pytest_crmeval.agents.calling import in_conversation
 from pytest_crmeval.domain.answers import AnswerOutcome, Attempt
 from pytest_crmeval.domain.cutting import cut
-from pytest_crmeval.domain.evidence import Evidence, Reference
 from pytest_crmeval.domain.score import Score, Verdict, verdict_of
 from pytest_crmeval.domain.transcript import Transcript
 from pytest_crmeval.domain.trial import Labels, Trial
@@ -21,6 +20,7 @@ from pytest_crmeval.player.models import question_judge_of
 from pytest_crmeval.player.outcome import Outcome
 from pytest_crmeval.player.trial_record import WITHHELD
 from pytest_crmeval.ports.chat_model import ModelError
+from pytest_crmeval.ports.scorer import Evidence, Reference
 from pytest_crmeval.questions.graders import graded
 from pytest_crmeval.questions.graders.final_answer import confidence_in, final_answer
 from pytest_crmeval.questions.play import ask

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pytest_crmeval.channel import SharedFiles
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.judgement import Judgement
-from pytest_crmeval.domain.messages import Message
+from pytest_crmeval.domain.messages import Message, rules_apart
 from pytest_crmeval.domain.score import Verdict
-from pytest_crmeval.domain.transcript import broken_off
+from pytest_crmeval.domain.transcript import Exchange, Transcript
 from pytest_crmeval.domain.trial import PlannedCase, Trial
 from pytest_crmeval.domain.usage import Bill, served, total
 from pytest_crmeval.models.cassettes.files import CassetteError
@@ -119,8 +119,14 @@ class TrialRecord:
 
     def broken(self, reason: str, seconds: float) -> Trial:
         """Return the errored trial of an interrupted dialogue, with the dialogue so far."""
+        turns: list[list[Message]] = []
+        for message in rules_apart(self.said)[1]:
+            if message.speaker == "user" or not turns:
+                turns.append([])
+            turns[-1].append(message)
+        transcript = Transcript(exchanges=tuple(Exchange(messages=tuple(turn)) for turn in turns))
         trial = Trial.errored(self.planned, reason, seconds)
-        return self.billed(replace(trial, transcript=broken_off(self.said)))
+        return self.billed(replace(trial, transcript=transcript))
 
     def closed_broken(self, reason: str, seconds: float) -> Trial:
         """Return the errored trial after creating its files."""

@@ -14,11 +14,11 @@ from pytest_crmeval.conversations.oracle import Oracle
 from pytest_crmeval.conversations.play import observe, play_reference
 from pytest_crmeval.conversations.scorers.named import SCORERS
 from pytest_crmeval.domain.conversation import Conversation
-from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.ports.chat_model import Completion, Prompt
 from pytest_crmeval.ports.crm import Crm, SeedError
+from pytest_crmeval.ports.scorer import Evidence
 from tests.crm_world import uid
 
 NAMES = [f"Quarry {number:02}" for number in range(45)]

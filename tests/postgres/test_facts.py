@@ -7,8 +7,8 @@ from datetime import date, timedelta
 
 import pytest
 
-from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.json import Json
+from pytest_crmeval.ports.crm_calls import writes
 from tests.facts import DERIVATIONS, Shown, derivation
 from tests.reference_plays import ReferencePlay
 from tests.reference_steps import steps_of

@@ -11,12 +11,12 @@ from pytest_crmeval.conversations.consistency import inconsistencies
 from pytest_crmeval.conversations.oracle import Oracle
 from pytest_crmeval.conversations.play import observe
 from pytest_crmeval.conversations.scorers.named import SCORERS
-from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall
 from pytest_crmeval.domain.trouble import Change
 from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.ports.crm import Crm
+from pytest_crmeval.ports.crm_calls import writes
 from tests.hard_sources import Known, leaves, source_of
 from tests.reference_plays import ReferencePlay
 from tests.referents import World

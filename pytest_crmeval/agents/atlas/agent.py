@@ -12,10 +12,10 @@ from pytest_crmeval.agents.atlas.specs import AtlasSpec
 from pytest_crmeval.agents.chat import system_prompt
 from pytest_crmeval.agents.learner import ReviewedProposal, SessionSetup
 from pytest_crmeval.agents.playbook import Playbook
-from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.learning import Lesson, Review
 from pytest_crmeval.domain.messages import Message, Reply, Tool, rules_apart
 from pytest_crmeval.ports.chat_model import Prompt
+from pytest_crmeval.ports.crm_calls import writes
 
 HELD_BACK = Reply(
     text="I have not changed anything: I could not make sure that the change would be what you asked for."

@@ -5,12 +5,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_crmeval.agents.playbook import Playbook
-from pytest_crmeval.domain.calls import TOOL_ALIASES
 from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.learning import REPLY, EntryUse, PlaybookEntry, words
 from pytest_crmeval.domain.messages import Message
 from pytest_crmeval.domain.transcript import answered_in
+from pytest_crmeval.ports.crm_calls import TOOL_ALIASES
 
 SHORTEST_CUE, LONGEST_CUE, MOST_CUES = 3, 40, 6
 SHORTEST_ACTION, LONGEST_ACTION = 12, 200

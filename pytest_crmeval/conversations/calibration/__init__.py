@@ -15,12 +15,11 @@ from pytest_crmeval.conversations.calibration.wordings import WORDINGS
 from pytest_crmeval.conversations.oracle import Oracle
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.cutting import cut
-from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.messages import Tool
 from pytest_crmeval.domain.score import Score
 from pytest_crmeval.ports.agent import Agent
-from pytest_crmeval.ports.scorer import Scorer
+from pytest_crmeval.ports.scorer import Evidence, Scorer
 
 CORRUPTED: Kinds = {**FLAWS, **MISREADINGS, **LIES}
 """Kinds that must not pass: flaws in calls and state, and false replies."""

@@ -8,9 +8,9 @@ from pytest_crmeval.conversations.calibration.weak_agents import WEAK_AGENTS
 from pytest_crmeval.conversations.play import observe
 from pytest_crmeval.conversations.scorers.named import SCORERS
 from pytest_crmeval.domain.conversation import Conversation
-from pytest_crmeval.domain.evidence import Reference
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.ports.crm import Crm
+from pytest_crmeval.ports.scorer import Reference
 
 SCORED = ("state", "calls", "reply")
 

@@ -8,10 +8,10 @@ from pytest_crmeval.conversations.references import fields_of
 from pytest_crmeval.conversations.scorers.groundedness import rows_in
 from pytest_crmeval.conversations.scorers.mentions import is_id
 from pytest_crmeval.conversations.scorers.turns import Played
-from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall
 from pytest_crmeval.domain.state import TABLES
+from pytest_crmeval.ports.crm_calls import writes
 
 LOOKS = (
     ToolCall(tool="summarize_counts"),

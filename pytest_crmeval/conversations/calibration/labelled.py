@@ -8,9 +8,9 @@ from pytest_crmeval.conversations.calibration.variants import with_reply
 from pytest_crmeval.conversations.oracle import Oracle
 from pytest_crmeval.conversations.play import observe, play_reference
 from pytest_crmeval.domain.conversation import Conversation
-from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall
 from pytest_crmeval.ports.crm import Crm
+from pytest_crmeval.ports.scorer import Evidence
 
 Faults = Callable[[Conversation, Evidence], Sequence[str]]
 """Returns for each turn of a trial what is wrong with its reply."""

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pytest_crmeval.conversations.scorers.facts import facts_of
 from pytest_crmeval.conversations.scorers.groundedness import rows_in
 from pytest_crmeval.conversations.scorers.turns import Played, turns_of
-from pytest_crmeval.domain.calls import canonical, writes
 from pytest_crmeval.domain.conversation import Conversation
-from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Tool, ToolCall
 from pytest_crmeval.domain.state import TABLES, Row
+from pytest_crmeval.ports.crm_calls import canonical, writes
+from pytest_crmeval.ports.scorer import Evidence
 
 ENTITIES: Mapping[str, str] = {key: entity for entity, (_, key) in TABLES.items()}
 """Primary key -> entity."""

@@ -4,16 +4,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pytest_crmeval.conversations.calibration.rehearsal import Rehearsal, template
+from pytest_crmeval.conversations.columns import CLOCKS
 from pytest_crmeval.conversations.oracle import UNCLEAR, result_in_words, truthful_reply
 from pytest_crmeval.conversations.references import fields_of, outputs_of, resolved
 from pytest_crmeval.conversations.scorers.groundedness import rows_in
 from pytest_crmeval.conversations.scorers.turns import Played
-from pytest_crmeval.domain.calls import canonical
-from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall, ToolResult, agent_says
-from pytest_crmeval.domain.state import CLOCKS, Row
+from pytest_crmeval.domain.state import Row
 from pytest_crmeval.domain.transcript import Answered, Fields, Outputs, Transcript, answered_in
+from pytest_crmeval.ports.crm_calls import canonical
+from pytest_crmeval.ports.scorer import Evidence
 
 Steps = Sequence[Sequence[ToolCall]]
 """Steps of calls; arguments may refer to earlier turns, and to earlier results of the same turn."""

@@ -6,10 +6,10 @@ from typing import ClassVar
 from pytest_crmeval.conversations.oracle import Oracle, truthful_reply
 from pytest_crmeval.conversations.references import fields_of, outputs_of, resolved
 from pytest_crmeval.conversations.troubled_crm import NO_ANSWER
-from pytest_crmeval.domain.calls import canonical
 from pytest_crmeval.domain.expectation import Expectation
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall
 from pytest_crmeval.domain.transcript import answered_in
+from pytest_crmeval.ports.crm_calls import canonical
 
 DONE = Reply(text="Done.")
 

@@ -18,11 +18,11 @@ from pytest_crmeval.conversations.crm.seeds import seed_rows
 from pytest_crmeval.conversations.crm.tools import TOOLS, TOOLS_WITH_PAGES, run
 from pytest_crmeval.conversations.crm.tools.session import CrmSession
 from pytest_crmeval.conversations.crm.tools.value_types import Refusal
-from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.conversation import Seed
 from pytest_crmeval.domain.messages import ErrorKind, Tool, ToolCall, ToolError, ToolResult
 from pytest_crmeval.domain.state import TABLES, State
 from pytest_crmeval.ports.crm import CrmConnectionLost, SeedError
+from pytest_crmeval.ports.crm_calls import writes
 
 TIMEOUT_SECONDS = 5.0
 VACUUM_EVERY = 2000

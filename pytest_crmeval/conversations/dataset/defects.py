@@ -10,8 +10,8 @@ from pytest_crmeval.conversations.dataset.knowledge import expected_calls, leave
 from pytest_crmeval.conversations.dataset.records import ConversationRecord, TurnRecord
 from pytest_crmeval.conversations.references import REFERENCE
 from pytest_crmeval.conversations.scorers.mentions import read
-from pytest_crmeval.domain.calls import canonical, writes
 from pytest_crmeval.domain.messages import ToolCall
+from pytest_crmeval.ports.crm_calls import canonical, writes
 
 _PLACEHOLDER = re.compile(r"\{\{\s*\w[\w .-]*\}\}|\{[^\W\d][\w.]*\}")
 """Braces around one name. Not ``{}``, ``{0}``, ``{"a": 1}`` or ``{a, b}``."""

@@ -13,12 +13,12 @@ from pytest_crmeval.conversations.dataset import records
 from pytest_crmeval.conversations.dataset.defects import defects
 from pytest_crmeval.conversations.dataset.index_cache import LARGE, ChunkIndex, IndexCache, IndexEntry, version_of
 from pytest_crmeval.conversations.dataset.records import ConversationRecord, TurnRecord, UserRecord
-from pytest_crmeval.domain import calls
-from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.conversation import NOW, Conversation, Segment, SimulatedUser, Turn
 from pytest_crmeval.domain.dataset_error import SHOWN, DatasetError, located
 from pytest_crmeval.domain.expectation import Answer, Expectation
 from pytest_crmeval.domain.messages import ToolCall
+from pytest_crmeval.ports import crm_calls
+from pytest_crmeval.ports.crm_calls import writes
 
 _DECODER = msgspec.json.Decoder(ConversationRecord)
 
@@ -81,7 +81,7 @@ def index(paths: Sequence[Path], cache: IndexCache | None = None) -> list[CaseRe
 
 def index_cache(folder: Path, share: float = 0.0) -> IndexCache:
     """Return the cache in a folder, for a worker that starts at ``share`` of each file."""
-    version = version_of([__file__, records.__file__, calls.__file__])
+    version = version_of([__file__, records.__file__, crm_calls.__file__])
     return IndexCache(folder=folder, version=version, share=share)
 
 

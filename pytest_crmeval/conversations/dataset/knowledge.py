@@ -15,10 +15,10 @@ from pytest_crmeval.conversations.dataset.crm_schema import CHOICES, DEFAULTS, T
 from pytest_crmeval.conversations.dataset.records import ConversationRecord, SeedData, TurnRecord
 from pytest_crmeval.conversations.references import REFERENCE
 from pytest_crmeval.conversations.scorers.mentions import Reading, read
-from pytest_crmeval.domain.calls import canonical, writes
 from pytest_crmeval.domain.messages import ToolCall
 from pytest_crmeval.domain.state import TABLES
 from pytest_crmeval.domain.trouble import Change
+from pytest_crmeval.ports.crm_calls import canonical, writes
 
 ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _EMAIL = re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+")

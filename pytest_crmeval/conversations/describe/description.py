@@ -12,9 +12,9 @@ from pytest_crmeval.conversations.dataset.crm_schema import TOOLS
 from pytest_crmeval.conversations.dataset.records import ConversationRecord
 from pytest_crmeval.conversations.describe.outline import BEHAVIOURS, NAMED, WAYS, Outline, outline
 from pytest_crmeval.conversations.describe.similarity import Signature
-from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.state import TABLES
+from pytest_crmeval.ports.crm_calls import writes
 
 SCHEMA = "crmeval.describe/1"
 LEVELS = ("simple", "medium", "complex")

@@ -12,8 +12,8 @@ from pytest_crmeval.conversations.dataset.records import ConversationRecord, Tur
 from pytest_crmeval.conversations.describe.searches import turns_that_find_nothing
 from pytest_crmeval.conversations.describe.similarity import Signature, signature
 from pytest_crmeval.conversations.references import REFERENCE
-from pytest_crmeval.domain.calls import canonical
 from pytest_crmeval.domain.state import TABLES
+from pytest_crmeval.ports.crm_calls import canonical
 
 REFUSAL, QUESTION, NOTHING, NO_CALL = "refusal", "question", "nothing_to_find", "no_call"
 BEHAVIOURS = (REFUSAL, QUESTION, NOTHING, NO_CALL)

@@ -9,10 +9,10 @@ from pytest_crmeval.conversations.dataset.crm_schema import CHOICES, TOOLS
 from pytest_crmeval.conversations.dataset.knowledge import leaves
 from pytest_crmeval.conversations.dataset.records import ConversationRecord
 from pytest_crmeval.conversations.references import resolved
-from pytest_crmeval.domain.calls import canonical
 from pytest_crmeval.domain.messages import ToolCall
 from pytest_crmeval.domain.state import TABLES
 from pytest_crmeval.domain.transcript import Fields
+from pytest_crmeval.ports.crm_calls import canonical
 
 Row = Mapping[str, Any]
 _ORDER = ("name", "last_name", "first_name", "file_name", "amount", "start_date", "value", "created_at")

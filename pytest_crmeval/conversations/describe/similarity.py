@@ -15,8 +15,8 @@ from typing import Any
 from pytest_crmeval.conversations.dataset.knowledge import leaves
 from pytest_crmeval.conversations.dataset.records import ConversationRecord
 from pytest_crmeval.conversations.describe.masks import TEXT, has_own_mask, without_figures, without_literals
-from pytest_crmeval.domain.calls import canonical
 from pytest_crmeval.domain.messages import ToolCall
+from pytest_crmeval.ports.crm_calls import canonical
 
 NAMES = frozenset({"name", "first_name", "last_name", "owner", "title", "industry", "uploaded_by", "created_by"})
 """Columns and arguments whose values can be named by a part: Harbor for Harbor Light Logistics."""

@@ -13,8 +13,8 @@ from pytest_crmeval.conversations.describe.outline import (
     SAID,
     SHOWN,
 )
-from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.cutting import cut
+from pytest_crmeval.ports.crm_calls import writes
 
 WIDTH = 100
 """Columns of the output."""

@@ -10,8 +10,8 @@ from pytest_crmeval.conversations.dataset.crm_schema import CATEGORIES, TOOLS
 from pytest_crmeval.conversations.dataset.records import ConversationRecord
 from pytest_crmeval.conversations.generator.story import Story
 from pytest_crmeval.conversations.generator.writer import ConversationWriter, WrittenTurn
-from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.state import TABLES
+from pytest_crmeval.ports.crm_calls import writes
 
 _WORDS = {"Opportunity": "deal"}
 _FAILURES = ("refusal", "clarification", "absence", "out-of-scope")

@@ -16,7 +16,7 @@ from pytest_crmeval.conversations.generator.starting_rows import StartingRows
 from pytest_crmeval.conversations.generator.story import Story
 from pytest_crmeval.conversations.generator.tally import Tally
 from pytest_crmeval.conversations.generator.wordings import Speech, mistyped
-from pytest_crmeval.domain.calls import TOOL_ALIASES, writes
+from pytest_crmeval.ports.crm_calls import TOOL_ALIASES, writes
 
 _FIRST_DAY = datetime(2025, 1, 6, tzinfo=UTC)
 _WEEKS = 100

@@ -6,10 +6,10 @@ from dataclasses import replace
 from pytest_crmeval.conversations.judge.request import MOST, answers_in, asking, asking_again
 from pytest_crmeval.conversations.scorers.undecided import Undecided, undecided_statements
 from pytest_crmeval.domain.conversation import Conversation
-from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.judgement import Grade, Judgement, LabelAgreement, Statement
 from pytest_crmeval.models.judge import SAMPLES, Judgements, NoGradeError, Panel
 from pytest_crmeval.ports.chat_model import ChatModel, Prompt
+from pytest_crmeval.ports.scorer import Evidence
 
 UNREADABLE = Grade(reason="the judge's answer was unreadable twice and is ignored")
 """Calls nothing false: the verdict of the rules stands, so confusing the judge gains nothing over having none."""

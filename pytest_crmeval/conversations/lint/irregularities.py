@@ -10,9 +10,9 @@ from pytest_crmeval.conversations.dataset.findings import Finding, FindingKind, 
 from pytest_crmeval.conversations.dataset.knowledge import ID, Knowledge, expected_calls, unknown_arguments
 from pytest_crmeval.conversations.dataset.records import ConversationRecord, TurnRecord
 from pytest_crmeval.conversations.references import REFERENCE
-from pytest_crmeval.domain.calls import ARGUMENT_ALIASES, writes
 from pytest_crmeval.domain.messages import ToolCall
 from pytest_crmeval.domain.state import TABLES
+from pytest_crmeval.ports.crm_calls import ARGUMENT_ALIASES, writes
 
 _TASK = re.compile(r"SKEL-(?P<task>[A-Z ]+)_(?P<level>simple|medium|complex)_")
 _TASK_WORDS = {

@@ -15,11 +15,11 @@ from pytest_crmeval.conversations.dataset.knowledge import ID
 from pytest_crmeval.conversations.dataset.records import ConversationRecord, TurnRecord
 from pytest_crmeval.conversations.lint.irregularities import UNTRUE, irregularities
 from pytest_crmeval.conversations.references import REFERENCE
-from pytest_crmeval.domain.calls import canonical, writes
 from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.dataset_error import DatasetError
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall
+from pytest_crmeval.ports.crm_calls import canonical, writes
 
 Check = Callable[[ToolCall], str]
 """Returns what is wrong with a call regardless of the rows in the CRM; empty if it is valid."""

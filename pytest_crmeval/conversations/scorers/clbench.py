@@ -10,12 +10,12 @@ from typing import TypeGuard
 
 from pytest_crmeval.conversations.references import resolve, resolved
 from pytest_crmeval.conversations.scorers.turns import Played, reason_of, turns_of
-from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.conversation import Conversation, Segment
-from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall
 from pytest_crmeval.domain.score import Score
+from pytest_crmeval.ports.crm_calls import writes
+from pytest_crmeval.ports.scorer import Evidence
 
 CRITERIA: Mapping[str, Sequence[str]] = {
     "client_search": ("client_id", "name", "email", "status"),

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from operator import itemgetter
 
+from pytest_crmeval.conversations.columns import CLOCKS, meant
 from pytest_crmeval.conversations.references import resolve
 from pytest_crmeval.domain.conversation import Conversation
-from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.score import Score
-from pytest_crmeval.domain.state import CLOCKS, TABLES, Row, State, meant
+from pytest_crmeval.domain.state import TABLES, Row, State
+from pytest_crmeval.ports.scorer import Evidence
 
 KEYS = dict(TABLES.values())
 """Table -> primary key."""

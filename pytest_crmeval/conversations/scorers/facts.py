@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from pytest_crmeval.conversations.references import resolve
-from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.expectation import Expectation
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.transcript import Outputs
+from pytest_crmeval.ports.crm_calls import writes
 
 MANY = 10
 """If there are more rows than this, the reply need not name them all: their number is enough."""

@@ -12,8 +12,8 @@ from pytest_crmeval.conversations.scorers.statements import Sentence
 from pytest_crmeval.conversations.scorers.turn_facts import TurnFacts, asked_facts, same
 from pytest_crmeval.conversations.scorers.turns import Played
 from pytest_crmeval.conversations.scorers.values import RULES
-from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.json import Json
+from pytest_crmeval.ports.crm_calls import writes
 
 _REFUSALS = listed(
     "invalid error already closed deleted gone removed locked blocked duplicate unknown exists must only taken belongs "

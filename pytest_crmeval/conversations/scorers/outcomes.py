@@ -7,8 +7,8 @@ from pytest_crmeval.conversations.scorers.reply import reply_faults
 from pytest_crmeval.conversations.scorers.tool_calls import call_faults
 from pytest_crmeval.conversations.scorers.turns import Played, turns_of
 from pytest_crmeval.domain.conversation import Conversation
-from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.trial import TurnOutcome
+from pytest_crmeval.ports.scorer import Evidence
 
 
 def outcomes_of(case: Conversation, evidence: Evidence) -> Iterator[TurnOutcome]:

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
+from pytest_crmeval.conversations.columns import CLOCKS
 from pytest_crmeval.conversations.scorers.groundedness import kind_of, rows_in
 from pytest_crmeval.conversations.scorers.lexicon import COLUMNS, NOUNS
-from pytest_crmeval.domain.calls import writes
-from pytest_crmeval.domain.state import CLOCKS, TABLES, Row, State
+from pytest_crmeval.domain.state import TABLES, Row, State
 from pytest_crmeval.domain.transcript import Answered
+from pytest_crmeval.ports.crm_calls import writes
 
 Key = tuple[str, str]
 """The column of a record's id, and the id."""

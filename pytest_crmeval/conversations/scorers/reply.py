@@ -18,8 +18,8 @@ from pytest_crmeval.conversations.scorers.turns import Played, Remembered, reaso
 from pytest_crmeval.conversations.scorers.values import untrue_values
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.cutting import redacted_quotes
-from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.score import Score
+from pytest_crmeval.ports.scorer import Evidence
 
 READ = 20_000
 """Characters of a reply that are read."""

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from pytest_crmeval.conversations.columns import CLOCKS, meant
 from pytest_crmeval.conversations.scorers.crm_state import KEYS, crm_state
 from pytest_crmeval.conversations.scorers.groundedness import kind_of, rows_in
-from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.conversation import Conversation
-from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.messages import ToolCall, ToolResult
 from pytest_crmeval.domain.score import Score
-from pytest_crmeval.domain.state import CLOCKS, TABLES, Row, State, meant
-from pytest_crmeval.ports.scorer import Scorer
+from pytest_crmeval.domain.state import TABLES, Row, State
+from pytest_crmeval.ports.crm_calls import writes
+from pytest_crmeval.ports.scorer import Evidence, Scorer
 
 _DELETED = {f"delete_{entity.lower()}": key for entity, (_, key) in TABLES.items()}
 """Tool -> the argument with the id of the row that it deletes."""

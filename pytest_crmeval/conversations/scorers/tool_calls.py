@@ -3,19 +3,20 @@
 import re
 from collections.abc import Collection, Iterator, Mapping
 
+from pytest_crmeval.conversations.columns import CLOCKS, meant
 from pytest_crmeval.conversations.scorers.facts import facts_of
 from pytest_crmeval.conversations.scorers.groundedness import follows_from, kind_of, rows_in
 from pytest_crmeval.conversations.scorers.turns import Played, Remembered, reason_of, turns_of
 from pytest_crmeval.conversations.scorers.undone import Rows
-from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.cutting import cut
-from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall, ToolResult
 from pytest_crmeval.domain.score import Score
-from pytest_crmeval.domain.state import CLOCKS, TABLES, meant
+from pytest_crmeval.domain.state import TABLES
 from pytest_crmeval.domain.transcript import Answered
+from pytest_crmeval.ports.crm_calls import writes
+from pytest_crmeval.ports.scorer import Evidence
 
 Shown = frozenset[tuple[str, str]]
 """A row in a form that can be compared between two trials."""

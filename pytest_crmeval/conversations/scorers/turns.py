@@ -6,13 +6,13 @@ from functools import cached_property
 from threading import local
 
 from pytest_crmeval.conversations.references import resolved
-from pytest_crmeval.domain.calls import canonical, writes
 from pytest_crmeval.domain.conversation import Conversation
-from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.expectation import Expectation
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall, ToolResult
 from pytest_crmeval.domain.transcript import Answered, Exchange, Outputs
+from pytest_crmeval.ports.crm_calls import canonical, writes
+from pytest_crmeval.ports.scorer import Evidence
 
 
 @dataclass(frozen=True, kw_only=True)

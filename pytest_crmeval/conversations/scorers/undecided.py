@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from pytest_crmeval.conversations.columns import CLOCKS
 from pytest_crmeval.conversations.scorers.deeds import Claim, claims_in
 from pytest_crmeval.conversations.scorers.groundedness import rows_in
 from pytest_crmeval.conversations.scorers.lexicon import COLUMNS, NOUNS, listed
@@ -14,9 +15,9 @@ from pytest_crmeval.conversations.scorers.turn_facts import TurnFacts, columns_o
 from pytest_crmeval.conversations.scorers.turns import Played
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.cutting import cut, redacted
-from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.records import Record
-from pytest_crmeval.domain.state import CLOCKS, Row
+from pytest_crmeval.domain.state import Row
+from pytest_crmeval.ports.scorer import Evidence
 
 SHORTEST = 4
 """Words of a clause that can be a statement without a value, a name or an action."""

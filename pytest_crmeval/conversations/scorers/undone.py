@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 
+from pytest_crmeval.conversations.columns import CLOCKS
 from pytest_crmeval.conversations.scorers.groundedness import kind_of, rows_in
 from pytest_crmeval.conversations.scorers.turns import Played
-from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.messages import ToolCall
-from pytest_crmeval.domain.state import CLOCKS, TABLES, Row, State
+from pytest_crmeval.domain.state import TABLES, Row, State
 from pytest_crmeval.domain.transcript import Answered
+from pytest_crmeval.ports.crm_calls import writes
 
 _KEYS = {f"delete_{entity.lower()}": key for entity, (_, key) in TABLES.items()}
 """Tool -> the argument with the id of the row that it deletes."""

@@ -12,10 +12,9 @@ from pytest_crmeval.conversations.calibration.variants import Variant
 from pytest_crmeval.conversations.oracle import Oracle
 from pytest_crmeval.conversations.play import observe, play_reference
 from pytest_crmeval.domain.conversation import Conversation
-from pytest_crmeval.domain.evidence import Evidence, Reference
 from pytest_crmeval.domain.score import Score
 from pytest_crmeval.ports.agent import Agent
-from pytest_crmeval.ports.scorer import Scorer
+from pytest_crmeval.ports.scorer import Evidence, Reference, Scorer
 from tests.fakes import PaperCrm, call, conversation, turn
 
 CASE = conversation(turn("Look.", call("look", name="Ada")), turn("Look again.", call("look", name="Bob")))

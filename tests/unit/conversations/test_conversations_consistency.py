@@ -6,11 +6,11 @@ import pytest
 
 from pytest_crmeval.conversations.consistency import inconsistencies
 from pytest_crmeval.domain.conversation import Conversation, Segment, Turn
-from pytest_crmeval.domain.evidence import Reference
 from pytest_crmeval.domain.expectation import NO_CALL, Expectation
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolError, ToolResult, agent_says, crm_says, user_says
 from pytest_crmeval.domain.transcript import Exchange, Transcript
+from pytest_crmeval.ports.scorer import Reference
 from tests.fakes import call, calls, says
 
 FIND = call("client_search", name="acme")

@@ -9,7 +9,6 @@ import pytest
 from pytest_crmeval.conversations.oracle import Oracle
 from pytest_crmeval.conversations.play import MAX_STEPS, observe, play, play_reference
 from pytest_crmeval.domain.conversation import NOW, Conversation, Turn
-from pytest_crmeval.domain.evidence import Evidence, Reference
 from pytest_crmeval.domain.expectation import NO_CALL, Expectation
 from pytest_crmeval.domain.messages import (
     Message,
@@ -23,6 +22,7 @@ from pytest_crmeval.domain.messages import (
     user_says,
 )
 from pytest_crmeval.domain.transcript import Exchange, Transcript
+from pytest_crmeval.ports.scorer import Evidence, Reference
 from tests.fakes import PaperCrm, Reciting, call, calls, conversation, says, turn
 
 WRITE = calls(call("write", name="Ada"))

@@ -14,11 +14,11 @@ from pytest_crmeval.conversations.scorers.simulated import forbidden_writes
 from pytest_crmeval.conversations.simulated_user import UserDeviatedError, invented, observe_simulated, unsaid_facts
 from pytest_crmeval.domain.conversation import Conversation, SimulatedUser
 from pytest_crmeval.domain.dataset_error import DatasetError
-from pytest_crmeval.domain.evidence import Evidence, Reference
 from pytest_crmeval.domain.messages import Message, Reply, ToolResult, agent_says, crm_says, user_says
 from pytest_crmeval.domain.transcript import Exchange, Transcript
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.ports.chat_model import Completion, ModelIdentity, Prompt
+from pytest_crmeval.ports.scorer import Evidence, Reference
 from tests.fakes import PaperCrm, Reciting, call, calls, conversation, says
 
 KNOWN = [

@@ -15,7 +15,6 @@ from syrupy.assertion import SnapshotAssertion
 from pytest_crmeval.conversations.oracle import Oracle
 from pytest_crmeval.conversations.play import play, play_reference
 from pytest_crmeval.conversations.scorers.tool_calls import tool_calls
-from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.messages import Reply, ToolCall, ToolResult, agent_says, crm_says, user_says
 from pytest_crmeval.domain.redaction import Redactor
@@ -24,6 +23,7 @@ from pytest_crmeval.domain.transcript import Exchange, Transcript
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.journal import transcripts
 from pytest_crmeval.journal.transcripts import TranscriptError
+from pytest_crmeval.ports.scorer import Evidence
 from tests.fakes import PaperCrm, Reciting, call, calls, conversation, planned, says, trial, turn
 
 ROOT = Path(__file__).parents[3]

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Reply, ToolCall
 from pytest_crmeval.domain.state import State
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.ports.chat_model import Completion, ModelError, ModelIdentity, Prompt
+from pytest_crmeval.ports.scorer import Evidence
 from tests.fakes import call
 from tests.plays import FIND_FLEET, FLEET, Answers, asks, case_of, found, trial, uid
 

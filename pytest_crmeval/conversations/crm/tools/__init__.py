@@ -9,8 +9,8 @@ from pytest_crmeval.conversations.crm.tools.definition import Arguments, ToolDef
 from pytest_crmeval.conversations.crm.tools.entities import ENTITIES, Entity
 from pytest_crmeval.conversations.crm.tools.session import CrmSession
 from pytest_crmeval.conversations.crm.tools.value_types import Refusal, invalid
-from pytest_crmeval.domain.calls import canonical
 from pytest_crmeval.domain.messages import ToolCall, ToolResult
+from pytest_crmeval.ports.crm_calls import canonical
 
 _COUNTS = sql.SQL("SELECT {}").format(
     sql.SQL(", ").join(

@@ -16,7 +16,7 @@ from pytest_crmeval.conversations.generator.hard.scene import Scene
 from pytest_crmeval.conversations.generator.hard.stale_reads import changed_meanwhile
 from pytest_crmeval.conversations.generator.seeded_random import SeededRandom
 from pytest_crmeval.conversations.generator.wordings import Speech, banks
-from pytest_crmeval.domain.calls import writes
+from pytest_crmeval.ports.crm_calls import writes
 
 Episode = Callable[[Scene], list[Block]]
 _FIRST_DAY = datetime(2025, 1, 6, tzinfo=UTC)

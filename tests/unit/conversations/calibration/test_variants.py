@@ -7,10 +7,10 @@ from pytest_crmeval.conversations.calibration.variants import Deviant, Variant, 
 from pytest_crmeval.conversations.oracle import Oracle
 from pytest_crmeval.conversations.play import observe, play_reference
 from pytest_crmeval.domain.conversation import Conversation, Turn
-from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.expectation import NO_CALL, Expectation
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall
 from pytest_crmeval.ports.agent import Agent
+from pytest_crmeval.ports.scorer import Evidence
 from tests.fakes import PaperCrm, call, conversation, turn
 
 ADA, BOB = call("look", name="Ada"), call("look", name="Bob")

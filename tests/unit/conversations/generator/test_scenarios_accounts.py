@@ -16,9 +16,9 @@ from pytest_crmeval.conversations.generator.scenarios.details import found
 from pytest_crmeval.conversations.generator.seeded_random import SeededRandom
 from pytest_crmeval.conversations.generator.story import Story
 from pytest_crmeval.conversations.generator.wordings import VOICES, Speech, banks
-from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.messages import ToolCall
 from pytest_crmeval.domain.state import TABLES
+from pytest_crmeval.ports.crm_calls import writes
 
 THROWS = 30
 SCENARIOS = (*clients.SCENARIOS, *client_questions.SCENARIOS, *contacts.SCENARIOS, *companies.SCENARIOS)

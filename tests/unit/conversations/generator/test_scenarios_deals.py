@@ -20,8 +20,8 @@ from pytest_crmeval.conversations.generator.scenarios import deal_calculations, 
 from pytest_crmeval.conversations.generator.seeded_random import SeededRandom
 from pytest_crmeval.conversations.generator.story import Story
 from pytest_crmeval.conversations.generator.wordings import VOICES, Speech, banks
-from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.messages import ToolCall
+from pytest_crmeval.ports.crm_calls import writes
 
 CHANGES, QUESTIONS = (*deals.SCENARIOS, *deal_calculations.SCENARIOS), deal_questions.SCENARIOS
 SCENARIOS = (*CHANGES, *QUESTIONS)

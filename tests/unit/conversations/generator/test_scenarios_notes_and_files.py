@@ -12,8 +12,8 @@ from pytest_crmeval.conversations.generator.seeded_random import SeededRandom
 from pytest_crmeval.conversations.generator.starting_rows import StartingRows
 from pytest_crmeval.conversations.generator.story import Story
 from pytest_crmeval.conversations.generator.wordings import VOICES, Speech, banks
-from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.messages import ToolCall
+from pytest_crmeval.ports.crm_calls import writes
 
 NOW = datetime(2026, 2, 3, 9, tzinfo=UTC)
 THROWS = 20

@@ -22,8 +22,8 @@ from pytest_crmeval.conversations.generator.starting_rows import StartingRows
 from pytest_crmeval.conversations.generator.story import Story
 from pytest_crmeval.conversations.generator.wordings import VOICES, Speech
 from pytest_crmeval.conversations.scorers.facts import NOTHING
-from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.messages import ToolCall
+from pytest_crmeval.ports.crm_calls import writes
 
 NOW = datetime(2026, 3, 16, 9, tzinfo=UTC)
 THROWS = 30

@@ -4,11 +4,11 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from pytest_crmeval.conversations.scorers.crm_state import KEYS, crm_state
-from pytest_crmeval.domain.evidence import Evidence, Reference
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.score import Score
 from pytest_crmeval.domain.state import Row, State
 from pytest_crmeval.domain.transcript import Transcript
+from pytest_crmeval.ports.scorer import Evidence, Reference
 from tests.fakes import conversation, new, seed_of
 
 ACME: Row = {"client_id": "c-acme", "name": "Acme", "owner": None}

@@ -4,9 +4,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from pytest_crmeval.conversations.scorers.turns import Played, Remembered, reason_of, turns_of
 from pytest_crmeval.domain.conversation import Conversation
-from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.expectation import NO_CALL
 from pytest_crmeval.domain.messages import ErrorKind, ToolCall
+from pytest_crmeval.ports.scorer import Evidence
 from tests.fakes import call
 from tests.plays import FIND_FLEET, FLEET, LARGE_QUOTE, SMALL_QUOTE, asks, case_of, found, refused, trial, uid
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from pytest_crmeval.conversations.crm.tools import TOOLS
-from pytest_crmeval.domain.calls import canonical, writes
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall
+from pytest_crmeval.ports.crm_calls import canonical, writes
 from tests.fakes import call
 
 ALL_SEARCHES = sorted(name for name, entry in TOOLS.items() if entry.filters)

@@ -1,4 +1,4 @@
-"""The canonical form of calls that can be written in several ways."""
+"""The canonical form of calls to a CRM, which can be written in several ways."""
 
 from collections.abc import Mapping
 
