@@ -35,6 +35,15 @@ def cut(text: str, longest: int, ending: str = "…") -> str:
     return clean if len(clean) <= longest else f"{clean[:longest]}{ending}"
 
 
+def beginning(text: str, longest: int) -> str:
+    """Return ``text``, or its first ``longest`` characters and its length; the rest of a huge text is never read."""
+    start = text[: longest + _LONGEST_SECRET]
+    clean = redacted(start)
+    if len(start) == len(text) and len(clean) <= longest:
+        return clean
+    return f"{clean[:longest]}… ({len(text):,} characters)"
+
+
 def cut_end(text: str, longest: int, beginning: str = "…") -> str:
     """Return ``text``, or ``beginning`` and its last ``longest`` characters."""
     if len(text) <= longest:

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from pytest_crmeval.domain.file_outcome import FileOutcome
+from pytest_crmeval.domain.file_outcome import FileOutcome, TestVerdict
 from pytest_crmeval.domain.judgement import Answer, Grade, Judgement, Statement, StatementAnswer
 from pytest_crmeval.domain.score import Score, Verdict
 from pytest_crmeval.domain.trial import Labels, Trial
+from pytest_crmeval.journal.solutions.outcomes import SolutionOutcome, TestOutcome
+from pytest_crmeval.journal.solutions.results import ResultsWriter
 from pytest_crmeval.render import page as pages
 from tests.browser.conftest import PATIENCE
 from tests.pages import MARKUP, comparison, dialogue_of, failed_scores, keep, planned_case, rulings, trials_of
@@ -333,13 +335,26 @@ def test_a_cause_leads_to_its_trials(shown: Path, open_page: Open) -> None:
     says(page, f"{trials} of 241 trials")
 
 
-def test_a_trial_of_which_nothing_was_required_is_measured(tmp_path: Path, open_page: Open) -> None:
-    judged = FileOutcome(verdicts={"WA": 1}, samples=((1, 0, 1),))
+def test_a_checkpoint_is_measured_and_shows_programs_with_their_failed_tests(tmp_path: Path, open_page: Open) -> None:
+    """What was expected, what the program printed and its source, as text; nothing was required, so it did not pass."""
+    judged = FileOutcome(verdicts={"WA": 1}, samples=((1, 0, 1),), results="eval_1/eval_s.jsonl")
     scores = (Score(name="pass@1", value=0.0, threshold=0.0),)
     trial = Trial(planned=planned_case("a", "b"), verdict=Verdict.PASSED, scores=scores, solutions=judged)
-    page = open_page(pages.write(keep(tmp_path, [trial]), tmp_path))
+    report = keep(tmp_path, [trial])
+    wrong = TestVerdict.WRONG_ANSWER
+    test = TestOutcome(verdict=wrong, kind="official", reason="wrong", input="4 2", expected="YES", output=MARKUP[0])
+    results = ResultsWriter.begin(tmp_path / str(report.run["id"]) / judged.results, {"checkpoint": "b"})
+    program = f"print('{MARKUP[0]}')"
+    results.add(SolutionOutcome(problem="1/B", line=1, sample=0, verdict=wrong, tests=[test], program=program))
+    results.end({"complete": True})
+    page = open_page(pages.write(report, tmp_path))
+    verdicts = column(page, "verdict")
+    page.locator("#trial-table tbody a").click()
+    shown = opened(page).locator("#trial .program")
 
-    assert ["· measured"] == column(page, "verdict")
+    assert ["· measured"] == verdicts
+    assert "1/B wrong answer line 1, test 1 of 1 (official)" == shown.locator("summary").inner_text()
+    assert ["4 2", "YES", MARKUP[0], program] == shown.locator("pre").all_inner_texts()
 
 
 @SCHEMES

@@ -57,6 +57,10 @@ class TestOutcome:
     memory_bytes: int | None = None
     output: str = field(default="", repr=False)
     """The beginning of its output, if that helps."""
+    input: str = field(default="", repr=False)
+    """The beginning of its input; only of the first test that failed."""
+    expected: str = field(default="", repr=False)
+    """The beginning of the expected output; only of the first test that failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +78,8 @@ class SolutionOutcome:
     tags: Sequence[str] = ()
     note: str = ""
     """A remark about the verdict; empty if there is none."""
+    program: str = field(default="", repr=False)
+    """Its source, if it has failed."""
 
     @property
     def solved(self) -> bool:

@@ -10,7 +10,7 @@ from pytest_crmeval.journal.checkpoints import added_samples, label_order, ratin
 from pytest_crmeval.journal.solutions.outcomes import Defect, SolutionOutcome, TestOutcome, Ungradable
 
 Record = dict[str, Any]
-REASON, OUTPUT = 1_000, 500
+REASON, OUTPUT, PROGRAM = 1_000, 500, 8_000
 """Maximum number of characters of each."""
 MIB = 2**20
 
@@ -36,6 +36,7 @@ def record_of(judged: SolutionOutcome | Ungradable) -> Record:
         **({} if judged.rating is None else {"rating": judged.rating}),
         **({"tags": list(judged.tags)} if judged.tags else {}),
         **({"note": judged.note} if judged.note else {}),
+        **({"program": _cut(judged.program, PROGRAM)} if judged.program else {}),
         "tests": [_test(test) for test in judged.tests],
     }
 
@@ -123,6 +124,8 @@ def _test(test: TestOutcome) -> JsonObject:
         "wall": _rounded(test.wall_seconds),
         "memory": test.memory_bytes,
         "reason": _cut(test.reason, REASON),
+        "input": _cut(test.input, OUTPUT),
+        "expected": _cut(test.expected, OUTPUT),
         "output": _cut(test.output, OUTPUT),
     }
     return {name: value for name, value in fields.items() if value not in {None, ""}}

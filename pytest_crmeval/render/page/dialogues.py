@@ -17,6 +17,7 @@ from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.wire import parsed
 from pytest_crmeval.journal.annotations import Annotation
 from pytest_crmeval.journal.transcripts import ENCRYPTED, name_of
+from pytest_crmeval.render.page.programs import failed_programs
 
 TRANSCRIPTS = "transcripts"
 LONGEST = 20_000
@@ -57,10 +58,14 @@ class Kept:
     """Whether it is confidential, and so not shown on a page."""
     trouble: str = ""
     """Why it can't be read."""
+    programs: Sequence[JsonObject] = ()
+    """Of a solution file: programs that failed."""
 
 
 def kept(run: Path, trial: Trial) -> Kept:
     """Return the stored dialogue of a trial, which may be empty, for example if the case was invalid."""
+    if trial.solutions:
+        return Kept(programs=failed_programs(run, trial))
     found = _read(run, name_of(trial), trial)
     if found is None:
         found = _read(run, name_of(trial, name=own_name(trial.planned.case, trial.planned.key)), trial)
@@ -81,6 +86,7 @@ def dialogue(trial: Trial, found: Kept, annotations: Sequence[Annotation] = ()) 
         "notes": list(map(printable, trial.notes)),
         "labels": trial.labels.to_dict(),
         "solutions": trial.solutions.to_dict() if trial.solutions else None,
+        "programs": list(found.programs),
         "learning": trial.learning.to_dict() if trial.learning else None,
         "key": trial.planned.key,
         "spec": trial.planned.spec,

@@ -47,6 +47,14 @@ class Call:
         }
         return ProgramInput(stdin=json.dumps(job).encode())
 
+    @property
+    def shown(self) -> str:
+        """The call for people, as Python; of tests that are code, the code."""
+        job = json.loads(self._test.input)
+        if "arguments" in job:
+            return f"{self._function.entry_point}({', '.join(map(repr, job['arguments']))})"
+        return str(job.get("code", job.get("inputs", "")))
+
     def wrong(self, written: bytes) -> Failure | None:
         """Return why the function is wrong; None if it is right. SandboxError if the tests themselves can't be run."""
         result = _decoded(written)

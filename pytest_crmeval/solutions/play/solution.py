@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Self
 
-from pytest_crmeval.domain.cutting import cut, cut_bytes
+from pytest_crmeval.domain.cutting import beginning, cut, cut_bytes
 from pytest_crmeval.domain.file_outcome import TestVerdict
 from pytest_crmeval.journal.solutions.outcomes import Defect, SolutionOutcome, TestOutcome, Ungradable
 from pytest_crmeval.ports.sandbox import Execution, Language, Prepared, Sandbox, SandboxError, Termination
@@ -18,6 +18,8 @@ from pytest_crmeval.solutions.referee import difference, finding_of
 from pytest_crmeval.solutions.solution import Solution
 
 MIB = 2**20
+QUOTED = 400
+"""Characters of the input and of the expected output of a failed test that are kept."""
 _NOT_FAILED = {TestVerdict.ACCEPTED, TestVerdict.SKIPPED, TestVerdict.JUDGE_ERROR}
 __all__ = ["Judge", "Rules", "judge", "ungradable"]
 
@@ -61,7 +63,7 @@ class ProgramRun:
         limit = self.rules.solution_seconds
         if self.broken:
             return "the sandbox failed in an earlier test"
-        if self._failed() is not None and not self.rules.all_tests:
+        if self.failed() is not None and not self.rules.all_tests:
             return "an earlier test has failed"
         if limit is None or self.seconds < limit:
             return ""
@@ -70,7 +72,7 @@ class ProgramRun:
 
     def verdict(self) -> tuple[TestVerdict, str]:
         """Return the verdict on the program and its reason: the first failed test, else the first judge error."""
-        decisive = self._failed()
+        decisive = self.failed()
         if decisive is None:
             decisive = self._first({TestVerdict.JUDGE_ERROR})
         if decisive is not None:
@@ -83,7 +85,8 @@ class ProgramRun:
             return TestVerdict.SKIPPED, reason or "there are no tests"
         return TestVerdict.ACCEPTED, reason
 
-    def _failed(self) -> int | None:
+    def failed(self) -> int | None:
+        """Return the place of the first failed test; None if none has failed."""
         return self._first(set(TestVerdict) - _NOT_FAILED)
 
     def _first(self, verdicts: set[TestVerdict]) -> int | None:
@@ -167,10 +170,13 @@ class Judge:
             program_run.broken = True
             return TestOutcome(verdict=TestVerdict.JUDGE_ERROR, kind=test.kind, reason=str(error))
         output = _printed(execution, problem)
+        is_first = failure is not None and program_run.failed() is None
         return TestOutcome(
             verdict=failure.verdict if failure else TestVerdict.ACCEPTED,
             kind=test.kind,
             reason=failure.reason if failure else "",
+            input=beginning(call.shown if call else test.input, QUOTED) if is_first else "",
+            expected=beginning(test.output, QUOTED) if is_first else "",
             cpu_seconds=execution.cpu_seconds,
             wall_seconds=execution.wall_seconds,
             memory_bytes=execution.memory_bytes,
@@ -265,6 +271,7 @@ def _outcome(
         rating=problem.rating,
         tags=tuple(problem.tags),
         note=problem.note,
+        program="" if verdict in _NOT_FAILED else solution.program.source,
     )
 
 

@@ -337,10 +337,25 @@
   const block = (title, lines) => make("div", { class: "wrong" }, make("h4", {}, title),
     lines.filter(([, value]) => value).map(([name, value]) => make("div", { class: "opinion" }, make("small", {}, name), make("div", { class: "text" }, value))));
 
+  const VERDICTS = { AC: "accepted", WA: "wrong answer", TLE: "time limit exceeded", MLE: "memory limit exceeded", RE: "runtime error", OLE: "output limit exceeded", CE: "compile error", JE: "not graded: the sandbox or a checker failed", SKIPPED: "not graded in time" };
+  const verdictsOf = (found) => counted(Object.fromEntries(Object.entries(found || {}).map(([name, count]) => [VERDICTS[name] || name, count])));
   const solutionsOf = (found) => block("Solutions", [
-    ["verdicts", counted(found.verdicts)], ["ungradable lines", counted(found.ungradable)], ["not graded in time", found.missing],
+    ["verdicts", verdictsOf(found.verdicts)], ["ungradable lines", counted(found.ungradable)], ["not graded in time", found.missing],
     ["reused from", found.reused_from && `${found.reused_from} (${found.reused})`], ["all verdicts", found.results && linkTo(found.results)],
   ]);
+
+  const quoted = (name, text, kind) => (text === undefined ? null : make("div", { class: "opinion" }, make("small", {}, name), make("pre", { class: `code ${kind || ""}` }, text)));
+  const programOf = (found, number) =>
+    make("details", { class: "program", open: number === 0 }, make("summary", {}, make("b", {}, found.problem || `line ${found.line}`), " ",
+      make("span", { class: "chip bad" }, VERDICTS[found.verdict] || found.verdict), make("small", {}, ` line ${found.line}${found.test ? `, ${found.test}` : ""}`)),
+      found.test && !found.input && !found.expected ? null : make("div", { class: "test" }, quoted("input", found.input), quoted("expected", found.expected, "expected"), quoted("got", found.test ? found.output || "(nothing)" : undefined, "actual")),
+      quoted("reason", found.reason), quoted("program", found.program || "(not stored)"));
+  const programsOf = (programs, found) => {
+    const failed = Object.entries(found.verdicts || {}).reduce((sum, [name, count]) => sum + (["AC", "JE", "SKIPPED"].includes(name) ? 0 : count), 0);
+    const more = failed - programs.length;
+    return make("div", { class: "wrong" }, make("h4", {}, `${failed} ${failed === 1 ? "program" : "programs"} failed`), programs.map(programOf),
+      more > 0 ? make("p", { class: "opinion" }, `The first ${programs.length} are shown; the file with all verdicts has the other ${more}.`) : null);
+  };
 
   const learningOf = (found) => block("Learning", [
     ["mode", `${found.learning}, ${found.mode}, conversation ${found.position} of the stream, ${found.entries} entries in the playbook`],
@@ -367,6 +382,7 @@
   ].filter(Boolean);
 
   const restOf = (detail) => [
+    detail.programs ? programsOf(detail.programs, detail.solutions) : null,
     detail.turns || detail.solutions ? null : make("p", { class: "note" }, missingOf(detail)),
     detail.judge ? judgeOf(detail.judge) : null,
     detail.solutions ? solutionsOf(detail.solutions) : null,

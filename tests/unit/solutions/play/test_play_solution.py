@@ -8,7 +8,7 @@ from pytest_crmeval.domain.file_outcome import TestVerdict
 from pytest_crmeval.journal.solutions.outcomes import Defect, SolutionOutcome
 from pytest_crmeval.ports.sandbox import Execution, Language, Program, ProgramInput, SandboxError, Termination
 from pytest_crmeval.sandboxes.languages import Factors
-from pytest_crmeval.solutions.play.solution import Judge, Rules, judge, ungradable
+from pytest_crmeval.solutions.play.solution import QUOTED, Judge, Rules, judge, ungradable
 from pytest_crmeval.solutions.problem import Checker, CheckerStyle, ProblemTest
 from tests.programs import Scripted, exited, problem, solution
 
@@ -74,6 +74,21 @@ def test_all_tests_are_run_if_they_are_wanted() -> None:
     outcome = judged([exited("2"), exited("1"), exited("", 1)], problem("1", "1", "1"), Rules(all_tests=True))
 
     assert ("WA", ["WA", "AC", "RE"]) == (outcome.verdict, verdicts(outcome))
+
+
+def test_a_failed_program_is_kept_with_the_first_test_that_it_failed() -> None:
+    """Not with the others, and a program that is solved is not kept at all."""
+    outcome = judged([exited("1"), exited("2"), exited("", 1)], problem("1", "1", "1"), Rules(all_tests=True))
+    quoted = [(bool(test.input), test.expected) for test in outcome.tests]
+
+    assert ("main", "") == (outcome.program, judged(exited("1")).program)
+    assert [(False, ""), (True, "1"), (False, "")] == quoted
+
+
+def test_only_the_beginning_of_a_huge_test_is_kept() -> None:
+    outcome = judged(exited("2"), replace(problem("1"), tests=[ProblemTest(input="7" * 10**6, output="1")]))
+
+    assert f"{'7' * QUOTED}… (1,000,000 characters)" == outcome.tests[0].input
 
 
 @pytest.mark.parametrize(
