@@ -5,6 +5,7 @@ Point an SDK at the ``openai_url`` or the ``anthropic_url`` of an open ``Loopbac
 
 import re
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -92,13 +93,14 @@ class Loopback:
     A request that the real servers would not take is refused before anybody is asked what to answer.
     """
 
-    def __init__(self, brain: Brain | Sequence[Answer]) -> None:
+    def __init__(self, brain: Brain | Sequence[Answer], tls: ssl.SSLContext | None = None) -> None:
         self.seen: list[Seen] = []
         self.connections = 0
         """How many were ever made."""
         self.described: Callable[[Seen], tuple[int, bytes]] = lambda _: (HTTPStatus.OK, b"{}")
         """What is answered to a GET, which asks about a model before a run; it is not among what is seen."""
         self._brain = brain if callable(brain) else _reciting(brain)
+        self._tls = tls
         self._numbers = count(1)
         self._errors: list[Exception] = []
         self._closing = False
@@ -115,7 +117,7 @@ class Loopback:
     @property
     def url(self) -> str:
         """Where the server is."""
-        return "http://{}:{}".format(*self.address)
+        return "{}://{}:{}".format("https" if self._tls else "http", *self.address)
 
     @property
     def openai_url(self) -> str:
@@ -176,6 +178,12 @@ class Loopback:
                 connection.close()
                 return
             self.connections += 1
+            if self._tls:
+                try:
+                    connection = self._tls.wrap_socket(connection, server_side=True)
+                except OSError:  # The client does not trust us.
+                    connection.close()
+                    continue
             line = Line(connection)
             with self._lock:
                 self._lines.add(line)

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import httpcore2
 import httpx
+import pytest
 import respx
 from respx.mocks import HTTPCoreMocker
 
@@ -44,15 +45,18 @@ class Mocked:
         self._numbers = count(1)
         self._router = respx.MockRouter(using="httpcore2", assert_all_called=False)
         self._router.route().mock(side_effect=self._answer)
+        self._environment = pytest.MonkeyPatch()
 
     def __enter__(self) -> Self:
-        """Take the place of the network."""
+        """Take the place of the network, below httpx2's own connections."""
+        self._environment.setenv("CRMEVAL_HTTP", "sdk")
         self._router.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         """Give it back."""
         self._router.stop(clear=False, reset=False)
+        self._environment.undo()
 
     def _answer(self, request: httpx.Request) -> httpx.Response:
         headers = {name.lower(): value for name, value in request.headers.items()}

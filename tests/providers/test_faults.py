@@ -35,7 +35,17 @@ from tests.providers.loopback import (
 
 SHORT = 0.4
 LONG = 60.0
-every_dialect = pytest.mark.parametrize("dialect", DIALECTS)
+every_dialect = pytest.mark.parametrize(
+    ("dialect", "connections"),
+    [*((dialect, "ours") for dialect in DIALECTS), ("chat", "sdk"), ("anthropic", "sdk")],
+    indirect=["connections"],
+)
+
+
+@pytest.fixture(autouse=True)
+def connections(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use our connections, or those of the SDK's HTTP library."""
+    monkeypatch.setenv("CRMEVAL_HTTP", getattr(request, "param", "ours"))
 
 
 @pytest.fixture(autouse=True)

@@ -17,6 +17,7 @@ from anyio.lowlevel import checkpoint
 from pytest_crmeval.domain.messages import thoughts_apart
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.models.backend import Answer
+from pytest_crmeval.models.sdks.bodies import ARRIVALS
 from pytest_crmeval.models.sdks.dialect import Dialect, UnusableError
 from pytest_crmeval.models.sdks.encoding import encoded, parsed
 from pytest_crmeval.models.sdks.errors import (
@@ -31,7 +32,6 @@ from pytest_crmeval.models.sdks.errors import (
 )
 from pytest_crmeval.models.sdks.event_loop import TooLargeError, run
 from pytest_crmeval.models.sdks.streams import joined
-from pytest_crmeval.models.sdks.transport import ARRIVALS
 from pytest_crmeval.models.specs import ModelSpec
 from pytest_crmeval.models.usage_meter import current
 from pytest_crmeval.ports.chat_model import Cause, ModelError, Prompt
