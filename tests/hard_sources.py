@@ -65,6 +65,8 @@ def _of_number(known: Known, call: ToolCall, value: Fraction) -> Iterator[str]:
     said = figures(known.lately)
     if value in said:
         yield "figure"
+    if "new amount" in known.lately and value in figures(known.said):
+        yield "said before"
     for row in _rows_of(known, call):
         if value in figures(str(row.get("notes") or "")):
             yield "shown"
@@ -72,6 +74,9 @@ def _of_number(known: Known, call: ToolCall, value: Fraction) -> Iterator[str]:
         exact = [base * (1 + sign * percent / 100) for percent in percentages(known.lately) for sign in (1, -1)]
         if any(_rounds_to(value, one, known.lately) for one in exact):
             yield "worked out"
+    first = [known.before.rows.get(str(row_id), {}) for row_id in call.arguments.values() if isinstance(row_id, str)]
+    if value in [row.get("amount") for row in first]:
+        yield "shown before"
     if any(_rounds_to(value, one * rate, known.lately) for one in said for rate in said if 0 < rate < 2):
         yield "converted"
 

@@ -79,6 +79,13 @@ def test_it_is_said_in_many_ways(described: Description) -> None:
     assert max(described.wordings.values()) <= 0.005 * described.turns
 
 
+def test_striking_openings_are_not_repeated(records: list[ConversationRecord]) -> None:
+    said = [turn.user_utterance or "" for record in records for turn in record.turns]
+    striking = ("on a napkin", "Finance gave me a number", "We've shuffled things around")
+
+    assert {} == {words: number for words in striking if (number := sum(words in text for text in said)) > 3}
+
+
 @pytest.mark.parametrize("tag", [*VOICES, *SKILLS])
 def test_every_voice_and_skill_occurs(tag: str, described: Description) -> None:
     """Often enough to be reported by."""

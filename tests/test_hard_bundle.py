@@ -1,7 +1,10 @@
 """The bundled hard conversations are what the documentation promises of them."""
 
 import json
+import re
 from collections import Counter
+from datetime import date
+from fractions import Fraction
 
 import pytest
 
@@ -12,6 +15,9 @@ from pytest_crmeval.conversations.dataset.records import ConversationRecord
 from pytest_crmeval.conversations.describe.description import Description, describe
 from pytest_crmeval.conversations.generator import generate_hard, line_of
 from pytest_crmeval.conversations.generator.hard.policies import FAMILIES
+from pytest_crmeval.conversations.generator.hard.policies.new_records import currency
+from pytest_crmeval.conversations.generator.hard.scene import Scene
+from pytest_crmeval.conversations.generator.seeded_random import SeededRandom
 from pytest_crmeval.conversations.generator.wordings import banks
 from pytest_crmeval.domain.state import TABLES
 from tests.reference_plays import HARD
@@ -99,6 +105,27 @@ def test_small_talk_is_seldom_repeated(records: list[ConversationRecord]) -> Non
 
     assert max(used) <= 3
     assert sum(used) > 200
+
+
+def test_users_correct_themselves_and_insist_three_times(records: list[ConversationRecord]) -> None:
+    turns = [turn.failure_category for record in records for turn in [*record.turns, record.turns[0]]]
+    corrections = [call for record in records for turn in record.turns for call in turn.mistakes.get("forgets", [])]
+
+    assert ["policy"] * 4 in [turns[place : place + 4] for place in range(len(turns))]
+    assert {"add_note", "modify_opportunity"} == {call.expected_tool for call in corrections}
+    assert any("amount" in call.expected_args for call in corrections)
+
+
+def test_no_amount_is_halfway_between_two_round_ones() -> None:
+    """Some round it up, others to the nearest even number."""
+    for seed in range(300):
+        chance = SeededRandom("currency", seed)
+        scene = Scene(chance=chance, today=date(2026, 3, 4), currency="EUR")
+        ((request,),) = currency(scene)
+        rate = Fraction(re.findall(r"converted at (\d\.\d\d) ", scene.rules[0])[0])
+
+        assert scene.amount() % 5, seed
+        assert 5 != Fraction(request.slots["amount"].split()[1].replace(",", "")) * rate % 10, seed
 
 
 def test_another_seed_gives_other_conversations(records: list[ConversationRecord]) -> None:

@@ -15,6 +15,8 @@ from pytest_crmeval.conversations.generator.seeded_random import SeededRandom
 VOICES = ("plain", "terse", "chatty", "indirect")
 _SLOT = re.compile(r"\{(\w+)(?:\.(\w+))?\}")
 _CHOICE = re.compile(r"\[([^\[\]{}]*(?:\{[\w.]+\}[^\[\]{}]*)*)\]")
+_IN_TURN = re.compile(r"<([^<>|]*(?:\|[^<>|]*)+)>")
+"""Said one after the other, so that none is heard often. Nothing is drawn, so that all other words stay the same."""
 _LONG = re.compile(r"(?<![\w@.'-])[a-z]{5,}(?![\w@.'-])")
 """A word that can be mistyped without being a name or a value."""
 _PLAIN = re.compile(r"[a-z][a-z'-]*[,:;.!?]?(?:\s|$)")
@@ -109,7 +111,7 @@ class Speech:
         wording = min(chance.some(usual, TRIES), key=lambda one: self.said[one])
         self.said[wording] += 1
         self.voice = wording.voice
-        text = wording.text
+        text = _IN_TURN.sub(lambda match: _in_turn(match[1].split("|"), self.said[wording]), wording.text)
         while match := _CHOICE.search(text):
             text = text[: match.start()] + chance.one_of(match[1].split("|")) + text[match.end() :]
         if inside and not _OWN_CAPITAL.match(text):
@@ -117,6 +119,10 @@ class Speech:
         said = _SLOT.sub(lambda match: _form(match, slots[match[1]]), text).strip()
         said = _OF_IT.sub(_owned, said)
         return said if inside else capitalized(said)
+
+
+def _in_turn(texts: Sequence[str], time: int) -> str:
+    return texts[time % len(texts)]
 
 
 def _is_clumsy(wording: Wording, slots: Mapping[str, Slot]) -> bool:

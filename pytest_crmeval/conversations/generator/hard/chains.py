@@ -12,7 +12,7 @@ from pytest_crmeval.conversations.generator.rows import STAGES, Row
 DEPENDENT = frozenset({"dependent-steps"})
 _CLIENTS: tuple[tuple[str, str, Callable[[Row], str | int]], ...] = (
     ("min", "the one whose active contract ends first", lambda contract: str(contract["end_date"])),
-    ("max", "the one whose active contract runs longest", lambda contract: str(contract["end_date"])),
+    ("max", "the one whose active contract ends last", lambda contract: str(contract["end_date"])),
     ("max", "the one with the highest value of its active contract", lambda contract: int(contract["value"])),
     ("min", "the one with the lowest value of its active contract", lambda contract: int(contract["value"])),
 )

@@ -42,6 +42,28 @@ def _with_number(scene: Scene, client: Row, label: str, code: str) -> Request:
     )
 
 
+def wrong_deal(scene: Scene) -> list[Block]:
+    """Change a deal; later say that it was the wrong one, so that its old amount has to be remembered."""
+    client = scene.client()
+    deals = [scene.deal(client) for _ in range(2)]
+    amount, old = scene.amount(), deals[0]["amount"]
+    names = {"client": client["name"], "deal": deals[0]["name"]}
+    first = Request(
+        phrase="hard_new_amount",
+        slots={**names, "amount": scene.money(amount)},
+        calls=[modify(deals[0], amount=amount)],
+    )
+    moved = modify(deals[1], amount=amount)
+    last = Request(
+        phrase="hard_wrong_deal",
+        slots={**names, "other": deals[1]["name"]},
+        calls=[modify(deals[0], amount=old), moved],
+        mistakes=with_mistakes(forgets=[moved]),
+        skills=LONG,
+    )
+    return [[first], [last]]
+
+
 def put_back(scene: Scene) -> list[Block]:
     """Change two deals; later undo the change of the first."""
     client = scene.client()

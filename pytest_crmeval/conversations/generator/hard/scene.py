@@ -153,10 +153,10 @@ class Scene:
         return self.add("Note", entity_type=row.entity, entity_id=row.ref, content=content)
 
     def amount(self, low: int = 8_000, high: int = 600_000) -> int:
-        """Return an amount that no other record has, and that is not round."""
+        """Return an amount that no other record has; percentages of it are never halfway between two round amounts."""
         while True:
             value = int(figures.amount(self.chance, low, high)) + self.chance.between(1, 9) * 7
-            if str(value) not in self._taken:
+            if value % 5 and str(value) not in self._taken:
                 self._taken.add(str(value))
                 return value
 

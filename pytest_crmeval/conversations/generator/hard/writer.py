@@ -26,7 +26,7 @@ _SIZES = (((150, 160), 8.5), ((160, 280), 1.0), ((280, 600), 0.5))
 """Ranges of the number of records, with their weights."""
 _ASKS: Sequence[Episode] = (questions_back.two_people, questions_back.two_deals, questions_back.missing_amount)
 _NOTES: Sequence[Episode] = (injections.asked_about_note, injections.amount_in_note)
-_LATE: Sequence[Episode] = (long_range.number_for_later, long_range.put_back, long_range.put_back)
+_LATE: Sequence[Episode] = (long_range.number_for_later, long_range.put_back, long_range.wrong_deal)
 TALKS = 0.35
 """Probability of small talk in a turn of a chatty user."""
 MOST_OFTEN = 3

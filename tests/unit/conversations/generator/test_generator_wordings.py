@@ -54,6 +54,16 @@ def test_what_has_been_said_is_said_less() -> None:
     assert set(bank) == set(speech.said)
 
 
+def test_alternatives_in_angle_brackets_are_said_in_turn() -> None:
+    """Without a draw, so that everything else that is said stays the same."""
+    speech, slots = Speech(), {"client": DEAL, "note": "call back"}
+    said = [speech.say(SeededRandom(throw), "note_on_client", slots, "chatty") for throw in range(200)]
+    heard = [sum(words in text for text in said) for words in ("on a napkin", "scrap of paper", "back of my ticket")]
+
+    assert min(heard) > 0
+    assert max(heard) - min(heard) <= 1
+
+
 def test_every_bank_has_several_voices() -> None:
     for name in sorted({*banks()} - MANNERS):
         texts = [wording.text for wording in banks()[name]]

@@ -13,6 +13,9 @@ from pytest_crmeval.conversations.generator.mail import domain
 from pytest_crmeval.conversations.generator.rows import STAGES
 from pytest_crmeval.conversations.generator.vocabulary import industries
 
+_HALFWAY = 5
+"""Some round this up, others to the nearest even number."""
+
 
 def currency(scene: Scene) -> list[Block]:
     """Enter a deal whose amount is in another currency."""
@@ -20,7 +23,9 @@ def currency(scene: Scene) -> list[Block]:
     foreign = scene.chance.one_of([code for code in CURRENCIES if code != scene.currency])
     rate = Fraction(scene.chance.between(78, 127), 100)
     rate += Fraction(1, 100) if rate == 1 else 0
-    amount = 500 * scene.chance.between(30, 300)
+    amount = 100 * scene.chance.between(150, 1500)
+    while amount * rate % 10 == _HALFWAY:
+        amount += 100
     exact = amount * rate
     nearest = Rounding(way="nearest", step=10, said="").of(exact)
     scene.rules.append(

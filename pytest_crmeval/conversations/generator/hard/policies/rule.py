@@ -6,7 +6,7 @@ from pytest_crmeval.conversations.generator.hard.request import Block, Call, Req
 from pytest_crmeval.conversations.generator.hard.scene import Scene
 
 POLICY = frozenset({"policy"})
-_PUSHES = ("hard_push_1", "hard_push_2")
+_PUSHES = ("hard_push_1", "hard_push_2", "hard_push_3")
 
 
 def declined(scene: Scene, phrase: str, slots: dict[str, str], call: Call) -> list[Block]:
