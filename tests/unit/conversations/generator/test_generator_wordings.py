@@ -56,7 +56,8 @@ def test_what_has_been_said_is_said_less() -> None:
 
 def test_alternatives_in_angle_brackets_are_said_in_turn() -> None:
     """Without a draw, so that everything else that is said stays the same."""
-    speech, slots = Speech(), {"client": DEAL, "note": "call back"}
+    speech = Speech()
+    slots: dict[str, str | Referent] = {"client": DEAL, "note": "call back"}
     said = [speech.say(SeededRandom(throw), "note_on_client", slots, "chatty") for throw in range(200)]
     heard = [sum(words in text for text in said) for words in ("on a napkin", "scrap of paper", "back of my ticket")]
 
