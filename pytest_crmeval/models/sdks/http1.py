@@ -5,10 +5,13 @@ from collections.abc import Callable
 
 import httpx2
 
+from pytest_crmeval.domain.cutting import cut, cut_bytes
 from pytest_crmeval.models.sdks.bodies import Body
 
 _LONGEST_HEAD = 100 * 1024
 """Bytes of status line and headers, of a chunk's first line, and of trailers."""
+_LONGEST_SHOWN = 100
+"""Characters of an invalid line that the error quotes."""
 _BEGINNING = b"HTTP/1."
 _END_OF_HEAD = re.compile(rb"\n\r?\n")
 _STATUS_LINE = re.compile(rb"HTTP/(1\.\d) (\d{3})(?: ([^\0]*))?")
@@ -66,7 +69,7 @@ class ResponseReader:
     def _read_head(self) -> bool:
         """Return whether there may be more to read, as all steps do."""
         if self._buffer[: len(_BEGINNING)] != _BEGINNING[: len(self._buffer)]:
-            raise _broken(f"illegal status line: {bytes(self._buffer[:100])!r}")
+            raise _broken(f"illegal status line: {_shown(bytes(self._buffer))}")
         found = _END_OF_HEAD.search(self._buffer, max(0, self._searched - 2))
         if (len(self._buffer) if found is None else found.end()) > _LONGEST_HEAD:
             raise _broken("the headers are too long")
@@ -78,7 +81,7 @@ class ResponseReader:
         self._searched = 0
         status_line = _STATUS_LINE.fullmatch(first.rstrip(b"\r"))
         if status_line is None:
-            raise _broken(f"illegal status line: {bytes(first[:100])!r}")
+            raise _broken(f"illegal status line: {_shown(bytes(first))}")
         self._version, status = bytes(status_line[1]), int(status_line[2])
         if status == _SWITCHING:
             raise _broken("the server switches to another protocol")
@@ -97,7 +100,7 @@ class ResponseReader:
             self._complete = True
         elif transfer is not None:
             if transfer.lower() != "chunked":
-                raise _broken(f"unknown transfer encoding: {transfer[:100]!r}")
+                raise _broken(f"unknown transfer encoding: {cut(transfer, _LONGEST_SHOWN)!r}")
             self.keeps_open &= not lengths
             self._step = self._read_chunk_head
         elif lengths:
@@ -131,7 +134,7 @@ class ResponseReader:
             return False
         found = _CHUNK.fullmatch(line)
         if found is None:
-            raise _broken(f"illegal chunk header: {line[:100]!r}")
+            raise _broken(f"illegal chunk header: {_shown(line)}")
         self._left = int(found[1], 16)
         self._step = self._read_chunk if self._left else self._read_trailer
         return True
@@ -183,8 +186,12 @@ class ResponseReader:
 def _header(line: bytes) -> tuple[bytes, bytes]:
     name, colon, value = line.partition(b":")
     if not colon or not _NAME.fullmatch(name) or b"\0" in value or b"\r" in value:
-        raise _broken(f"illegal header line: {line[:100]!r}")
+        raise _broken(f"illegal header line: {_shown(line)}")
     return name, value.strip(b" \t")
+
+
+def _shown(line: bytes) -> str:
+    return repr(cut_bytes(line, _LONGEST_SHOWN))
 
 
 def _broken(why: str) -> httpx2.RemoteProtocolError:

@@ -55,10 +55,10 @@ def test_one_process_answers_all_conversations(program: Made) -> None:
 
 
 def test_program_that_dies_is_started_again(program: Made) -> None:
-    agent = program(f"{SAY}; sys.stdout.flush(); number == 2 and (sys.stderr.write('I am tired'), os._exit(3))")
+    agent = program(f"{SAY}; sys.stdout.flush(); number == 2 and (sys.exit('I am tired'))")
     first, second = (reply_of(agent, HELLO, ()).text.split() for _ in range(2))
 
-    with pytest.raises(AgentError, match="the program ended with status 3: I am tired"):
+    with pytest.raises(AgentError, match="the program ended with status 1: I am tired"):
         reply_of(agent, HELLO, ())
     third = reply_of(agent, HELLO, ()).text.split()
 
