@@ -15,7 +15,7 @@ from pytest_crmeval.controller.counting import counted
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import PlannedCase, Trial
 from pytest_crmeval.journal.counts import tasks_in
-from pytest_crmeval.journal.jobs import Job, State, write_job
+from pytest_crmeval.journal.jobs import BackgroundRun, State, write_job
 from pytest_crmeval.journal.reader import RunRecord
 from pytest_crmeval.report import files as reports
 
@@ -39,7 +39,7 @@ def fill(folder: Path) -> None:
         run = folder / f"run-{number:02}"
         run.mkdir(parents=True)
         if number % 2:
-            job = Job(id=run.name, command=["pytest"], cwd="/", submitted=STARTED, state=State.FINISHED)
+            job = BackgroundRun(id=run.name, command=["pytest"], cwd="/", submitted=STARTED, state=State.FINISHED)
             write_job(run, replace(job, tasks=tasks_in(counted(past))))
         reports.write(reports.build({"id": run.name, "started": STARTED}, past.trials, cases), folder)
 

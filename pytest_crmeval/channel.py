@@ -25,7 +25,7 @@ class ControllerGoneError(Exception):
 
 
 @dataclass(frozen=True)
-class Message(Generic[Reply]):
+class ChannelMessage(Generic[Reply]):
     """A message of a worker to the controller; ``Reply`` is the type of the answer.
 
     Dataclasses, and not structs of msgspec, which is loaded when the first message is sent: with xdist this module is
@@ -34,27 +34,27 @@ class Message(Generic[Reply]):
 
 
 @dataclass(frozen=True)
-class StartServer(Message[None]):
+class StartServer(ChannelMessage[None]):
     """Start the PostgreSQL of the run in the background."""
 
 
 @dataclass(frozen=True)
-class ServerAddress(Message[tuple[str, bool]]):
+class ServerAddress(ChannelMessage[tuple[str, bool]]):
     """Wait for the PostgreSQL of the run; the answer is its address, and whether it is embedded."""
 
 
 @dataclass(frozen=True)
-class ServerBack(Message[str]):
+class ServerBack(ChannelMessage[str]):
     """Wait for an unreachable server; the answer is why the run can't continue, or empty."""
 
 
 @dataclass(frozen=True)
-class NeedsPlan(Message[bool]):
+class NeedsPlan(ChannelMessage[bool]):
     """Ask whether no worker has sent the plan yet."""
 
 
 @dataclass(frozen=True)
-class Plan(Message[None]):
+class CollectedPlan(ChannelMessage[None]):
     """The collected items with their cases, which of them may be prefetched, and the shard they belong to."""
 
     cases: bytes
@@ -64,40 +64,40 @@ class Plan(Message[None]):
 
 
 @dataclass(frozen=True)
-class Refuse(Message[None]):
+class Refuse(ChannelMessage[None]):
     """End the run before anything is played."""
 
     reason: str
 
 
 @dataclass(frozen=True)
-class Join(Message[None]):
+class Join(ChannelMessage[None]):
     """The worker plays up to ``slots`` cases at the same time."""
 
     slots: int
 
 
 @dataclass(frozen=True)
-class Quit(Message[None]):
+class Quit(ChannelMessage[None]):
     """The worker has one slot less from now on; the reason is empty if there is nothing left to play."""
 
     reason: str = ""
 
 
 @dataclass(frozen=True)
-class Settle(Message[None]):
+class Settle(ChannelMessage[None]):
     """Wait until the worker, whose own items are done, has nothing left to play; ``over`` ends the run."""
 
     over: bool
 
 
 @dataclass(frozen=True)
-class NextJob(Message[str | None]):
+class NextJob(ChannelMessage[str | None]):
     """Wait for a case to play; the answer is its key, or None when there are no more."""
 
 
 @dataclass(frozen=True)
-class Finished(Message[None]):
+class Finished(ChannelMessage[None]):
     """A case was played, by a slot or by its item."""
 
     key: str
@@ -109,21 +109,21 @@ class Finished(Message[None]):
 
 
 @dataclass(frozen=True)
-class SharedFiles(Message[None]):
+class SharedFiles(ChannelMessage[None]):
     """Files that several transcripts refer to, by their paths in the folder of transcripts; sent before the first."""
 
     files: Mapping[str, bytes]
 
 
 @dataclass(frozen=True)
-class Dropped(Message[None]):
+class Dropped(ChannelMessage[None]):
     """A case was interrupted; its item will play it."""
 
     key: str
 
 
 @dataclass(frozen=True)
-class Take(Message[tuple[str, tuple[bytes, bytes]]]):
+class Take(ChannelMessage[tuple[str, tuple[bytes, bytes]]]):
     """Wait for the outcome of an item's case.
 
     The answer is "played" with the outcome, or "alone" if the item has to play the case itself, or "over" if the run
@@ -135,14 +135,14 @@ class Take(Message[tuple[str, tuple[bytes, bytes]]]):
 
 
 @dataclass(frozen=True)
-class StopPrefetch(Message[None]):
+class StopPrefetch(ChannelMessage[None]):
     """Stop prefetching for the test of this case, because it does not use the outcome."""
 
     key: str
 
 
 @dataclass(frozen=True)
-class FileProgress(Message[None]):
+class FileProgress(ChannelMessage[None]):
     """The progress of a solution file: graded, total and solved lines."""
 
     key: str
@@ -152,26 +152,26 @@ class FileProgress(Message[None]):
 
 
 @dataclass(frozen=True)
-class SandboxLevel(Message[str]):
+class SandboxLevel(ChannelMessage[str]):
     """Ask for the level of isolation at which programs run; the answer is empty if there are none."""
 
 
 @dataclass(frozen=True)
-class FindPlaybook(Message[Mapping[str, Any]]):
+class FindPlaybook(ChannelMessage[Mapping[str, Any]]):
     """Ask for a learner's playbook from all recorded conversations."""
 
     key: str
 
 
 @dataclass(frozen=True)
-class Objection(Message[str]):
+class Objection(ChannelMessage[str]):
     """Ask why no further trial of an agent may start; the answer is empty if trials may."""
 
     agent: str
 
 
 @dataclass(frozen=True)
-class Stop(Message[None]):
+class Stop(ChannelMessage[None]):
     """Start no further trial of an agent."""
 
     agent: str
@@ -179,7 +179,7 @@ class Stop(Message[None]):
 
 
 @dataclass(frozen=True)
-class Acquire(Message[int | None]):
+class Acquire(ChannelMessage[int | None]):
     """Wait for a permit for one model call; the answer is None if there is none."""
 
     model: str
@@ -189,7 +189,7 @@ class Acquire(Message[int | None]):
 
 
 @dataclass(frozen=True)
-class Release(Message[None]):
+class Release(ChannelMessage[None]):
     """Return a permit, with the result of the call."""
 
     permit: int
@@ -197,35 +197,35 @@ class Release(Message[None]):
 
 
 @dataclass(frozen=True)
-class Withdraw(Message[None]):
+class Withdraw(ChannelMessage[None]):
     """Return an unused permit."""
 
     permit: int
 
 
 @dataclass(frozen=True)
-class Refusal(Message[str]):
+class FindRefusal(ChannelMessage[str]):
     """Ask why no further call to a model is allowed; the answer is empty if calls are."""
 
     model: str
 
 
 @dataclass(frozen=True)
-class Fail(Message[None]):
+class Fail(ChannelMessage[None]):
     """Count a call that ended without an answer."""
 
     model: str
 
 
 @dataclass(frozen=True)
-class EndTrial(Message[None]):
+class EndTrial(ChannelMessage[None]):
     """A trial makes no more calls."""
 
     trial: str
 
 
 @dataclass(frozen=True)
-class HasAnswered(Message[bool]):
+class HasAnswered(ChannelMessage[bool]):
     """Ask whether the server of a model has answered any call of this run."""
 
     model: str
@@ -234,11 +234,11 @@ class HasAnswered(Message[bool]):
 class Channel(Protocol):
     """The connection to the controller: from a worker, or within the controller's own process."""
 
-    def ask(self, message: Message[Reply]) -> Reply:
+    def ask(self, message: ChannelMessage[Reply]) -> Reply:
         """Send a message and wait for the answer; ControllerGoneError if there is none."""
         ...
 
-    def tell(self, message: Message[Any]) -> None:
+    def tell(self, message: ChannelMessage[Any]) -> None:
         """Send a message that needs no answer."""
         ...
 
@@ -269,11 +269,11 @@ class WorkerChannel:
         self._gone = False
         channel.setcallback(self._received, endmarker=None)
 
-    def ask(self, message: Message[Reply]) -> Reply:
+    def ask(self, message: ChannelMessage[Reply]) -> Reply:
         """Send a message and wait for the answer; ControllerGoneError if there is none."""
         return self.begin(message).result()
 
-    def begin(self, message: Message[Reply]) -> "Future[Reply]":
+    def begin(self, message: ChannelMessage[Reply]) -> "Future[Reply]":
         """Send a message and return its answer, which may come later."""
         number, answer = next(self._numbers), Future[Reply]()
         self._answers[number] = answer
@@ -286,7 +286,7 @@ class WorkerChannel:
             self._received(None)
         return answer
 
-    def tell(self, message: Message[Any]) -> None:
+    def tell(self, message: ChannelMessage[Any]) -> None:
         """Send a message that needs no answer."""
         self._send(0, message)
 
@@ -294,7 +294,7 @@ class WorkerChannel:
         """Close it: the controller takes back all that this worker holds, such as the case of an interrupted item."""
         self._channel.close()
 
-    def _send(self, number: int, message: Message[Any]) -> None:
+    def _send(self, number: int, message: ChannelMessage[Any]) -> None:
         try:
             self._channel.send(encode((number, type(message).__name__, message)))
         except OSError as error:
@@ -334,7 +334,7 @@ def _escaped(value: Any) -> Any:  # noqa: ANN401 (plain data)
     return [_escaped(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def decode_message(data: bytes) -> tuple[int, Message[Any]]:
+def decode_message(data: bytes) -> tuple[int, ChannelMessage[Any]]:
     """Return the number and the message that a worker has sent."""
     import msgspec
 
@@ -343,5 +343,5 @@ def decode_message(data: bytes) -> tuple[int, Message[Any]]:
 
 
 @lru_cache(1)
-def _message_types() -> Mapping[str, type[Message[Any]]]:
-    return {kind.__name__: kind for kind in Message.__subclasses__()}
+def _message_types() -> Mapping[str, type[ChannelMessage[Any]]]:
+    return {kind.__name__: kind for kind in ChannelMessage.__subclasses__()}

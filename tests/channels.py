@@ -7,7 +7,7 @@ from typing import Any
 
 import execnet
 
-from pytest_crmeval.channel import ExecnetChannel, Finished, Plan
+from pytest_crmeval.channel import CollectedPlan, ExecnetChannel, Finished
 from pytest_crmeval.controller.loop import ControllerLoop
 from pytest_crmeval.controller.messages import MessageHandler, WorkerEnd
 from pytest_crmeval.controller.queue import JobQueue
@@ -46,7 +46,7 @@ class Nothing:
         """Need none."""
         return False
 
-    def take_plan(self, plan: Plan) -> None:
+    def take_plan(self, plan: CollectedPlan) -> None:
         """Take none."""
 
     def refuse_later(self, reason: str) -> None:

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from pytest_crmeval.domain.judgement import (
-    Answer,
     Grade,
+    JudgeAnswer,
     Judgement,
     LabelAgreement,
     Statement,
@@ -63,7 +63,7 @@ def _small() -> Iterator[Trial]:
 
 def _judgement(played: Trial) -> Judgement:
     false = not played.passed and played.planned.case.endswith("9")
-    answer = StatementAnswer(answer=Answer.FALSE if false else Answer.TRUE, reason="the row has 60")
+    answer = StatementAnswer(answer=JudgeAnswer.FALSE if false else JudgeAnswer.TRUE, reason="the row has 60")
     return Judgement(
         grades=(Grade(answers=(answer,)),),
         statements=(Statement(turn=1, quote="The chance has gone up."),),

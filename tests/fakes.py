@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import count
 
 from pytest_crmeval.domain.conversation import Conversation, Seed, Turn
-from pytest_crmeval.domain.expectation import Answer, Expectation
+from pytest_crmeval.domain.expectation import Expectation, PublishedReply
 from pytest_crmeval.domain.interval import wilson
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall, ToolError, ToolResult
@@ -88,7 +88,7 @@ def turn(
     *,
     succeeds: bool = True,
     facts: Sequence[Json] | None = None,
-    answer: Answer | None = None,
+    answer: PublishedReply | None = None,
 ) -> Turn:
     """Return a turn; by default its answer key is to write."""
     expectation = Expectation(call=expected or call("write"), succeeds=succeeds, facts=facts, answer=answer)

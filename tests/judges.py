@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_crmeval.conversations.judge.agreement import labelled_trials
-from pytest_crmeval.domain.judgement import Answer, Grade, StatementAnswer
+from pytest_crmeval.domain.judgement import Grade, JudgeAnswer, StatementAnswer
 from pytest_crmeval.domain.messages import ToolCall
 from pytest_crmeval.models.judge import JudgementCache, key_of, parse_judge
 from pytest_crmeval.models.specs import ModelSpec
@@ -67,6 +67,6 @@ def measured(reports: Path, judge: str, *, wrong: int = 0) -> None:
     for trial in labelled_trials():
         said = []
         for is_true in trial.labels:
-            said.append(StatementAnswer(answer=Answer.TRUE if is_true is (wrong <= 0) else Answer.FALSE))
+            said.append(StatementAnswer(answer=JudgeAnswer.TRUE if is_true is (wrong <= 0) else JudgeAnswer.FALSE))
             wrong -= 1
         cache.keep(key_of(identity, samples, trial.prompt), identity, [Grade(answers=tuple(said))] * samples)

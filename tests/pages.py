@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 
 from pytest_crmeval.domain.json import Json, JsonObject
-from pytest_crmeval.domain.judgement import Answer, Grade, Judgement, Statement, StatementAnswer
+from pytest_crmeval.domain.judgement import Grade, JudgeAnswer, Judgement, Statement, StatementAnswer
 from pytest_crmeval.domain.messages import Message, ToolCall, ToolError, ToolResult
 from pytest_crmeval.domain.score import Score, Verdict
 from pytest_crmeval.domain.transcript import Exchange, Transcript
@@ -183,7 +183,11 @@ def _trial(number: int, subject: str, words: int, random: Random) -> Trial:
         bill=bill,
         judgement=Judgement(
             grades=(
-                Grade(answers=(StatementAnswer(answer=Answer.TRUE if passes else Answer.FALSE, reason="no such row"),)),
+                Grade(
+                    answers=(
+                        StatementAnswer(answer=JudgeAnswer.TRUE if passes else JudgeAnswer.FALSE, reason="no such row"),
+                    )
+                ),
             ),
             statements=(Statement(turn=1, quote="It did what was asked."),),
         ),

@@ -9,7 +9,7 @@ from uuid import NAMESPACE_OID, uuid5
 from pytest_crmeval.conversations.oracle import Oracle
 from pytest_crmeval.conversations.play import observe, play_reference
 from pytest_crmeval.domain.conversation import Conversation, Seed, Turn
-from pytest_crmeval.domain.expectation import Answer, Expectation
+from pytest_crmeval.domain.expectation import Expectation, PublishedReply
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ErrorKind, Reply, Tool, ToolCall, ToolError, ToolResult
 from pytest_crmeval.domain.state import State
@@ -65,7 +65,7 @@ def asks(  # noqa: PLR0913 (each is another thing, and most are left out)
     *,
     facts: Sequence[Json] | None = None,
     refusal: str | None = None,
-    answer: Answer | None = None,
+    answer: PublishedReply | None = None,
     further: Sequence[ToolCall] = (),
     back: bool = False,
 ) -> Turn:

@@ -7,7 +7,7 @@ import pytest
 
 from pytest_crmeval.agents.scripted import mute, parrot
 from pytest_crmeval.conversations.calibration import Calibration, Observe, calibrate
-from pytest_crmeval.conversations.calibration.tally import Tally
+from pytest_crmeval.conversations.calibration.tally import AgentAccuracy
 from pytest_crmeval.conversations.play import observe
 from pytest_crmeval.conversations.scorers.named import SCORERS
 from pytest_crmeval.domain.conversation import Conversation
@@ -58,7 +58,7 @@ def test_scorers_accept_correct_and_reject_corrupted_behaviour(crm: Crm, plays: 
     assert len(cases) == found.cases
 
 
-def all_tried(tallies: Mapping[str, Tally]) -> int:
+def all_tried(tallies: Mapping[str, AgentAccuracy]) -> int:
     """Count the kinds that were tried."""
     return sum(tally.tried > 0 for tally in tallies.values())
 

@@ -15,7 +15,7 @@ from pytest_crmeval.domain.file_outcome import TestVerdict, mean_pass
 from pytest_crmeval.journal.solutions.outcomes import Defect, Ungradable
 from pytest_crmeval.ports.sandbox import Language, Prepared, Program, Sandbox, SandboxError
 from pytest_crmeval.solutions.files import SolutionRef, find, read
-from pytest_crmeval.solutions.play.solution import Judge, Rules, ungradable
+from pytest_crmeval.solutions.play.solution import ProgramJudge, Rules, ungradable
 from pytest_crmeval.solutions.problems import Problems, opened
 from pytest_crmeval.solutions.solution import Solution
 
@@ -150,13 +150,13 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 @pytest.fixture(scope="module")
-def judge(sandbox: Sandbox) -> Iterator[Judge]:
+def judge(sandbox: Sandbox) -> Iterator[ProgramJudge]:
     """Return who judges; checkers are compiled once."""
-    with Judge(sandbox, Rules()) as one:
+    with ProgramJudge(sandbox, Rules()) as one:
         yield one
 
 
-def shown(found: Solution | Ungradable, problems: Problems, sandbox: Sandbox, judge: Judge | None = None) -> str:
+def shown(found: Solution | Ungradable, problems: Problems, sandbox: Sandbox, judge: ProgramJudge | None = None) -> str:
     """Return what becomes of a line: a defect, or a verdict; ``to be judged`` if there is no sandbox."""
     if isinstance(found, Ungradable):
         return found.defect
@@ -230,7 +230,7 @@ def test_no_test_of_a_problem_is_there_twice(letter: str) -> None:
 
 @pytest.mark.parametrize("letter", LETTERS)
 def test_a_problem_accepts_what_is_right_and_rejects_what_looks_so(
-    letter: str, problems: Problems, sandbox: Sandbox, judge: Judge
+    letter: str, problems: Problems, sandbox: Sandbox, judge: ProgramJudge
 ) -> None:
     """A reference in Python, and at least one plausible program that only good tests find out."""
     paths = [path for path in programs_for(letter) if not sandbox.missing(LANGUAGES[path.suffix])]
@@ -247,7 +247,7 @@ def test_a_problem_accepts_what_is_right_and_rejects_what_looks_so(
 
 @pytest.mark.parametrize("checkpoint", VERDICTS)
 def test_every_line_gets_the_verdict_that_it_was_made_for(
-    checkpoint: str, problems: Problems, sandbox: Sandbox, judge: Judge
+    checkpoint: str, problems: Problems, sandbox: Sandbox, judge: ProgramJudge
 ) -> None:
     """Through the real sandbox; with a compiler and without."""
     lines = lines_of(checkpoint)

@@ -10,7 +10,7 @@ from typing import Self
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.journal import reader, transcripts
-from pytest_crmeval.journal.locks import Lock
+from pytest_crmeval.journal.locks import FolderLock
 from pytest_crmeval.journal.writer import JournalWriter
 from pytest_crmeval.report import files
 from pytest_crmeval.report.report import Report
@@ -75,7 +75,7 @@ class RunInProgress:
         self._planned = planned
         folder = reports / run
         folder.mkdir(parents=True)
-        self._lock: Lock | None = Lock.take(folder)
+        self._lock: FolderLock | None = FolderLock.take(folder)
         self._journal = JournalWriter.open(folder / "trials.jsonl")
         self._journal.part(part(), [trial.planned for trial in planned])
         self._played: list[Trial] = []

@@ -9,8 +9,8 @@ from typing import NoReturn
 
 from pytest_crmeval.cli.terminal import UsageError
 from pytest_crmeval.journal.ids import JOURNAL
-from pytest_crmeval.journal.jobs import LOG, Job, State, write_job
-from pytest_crmeval.journal.locks import Holder, Lock, LockedError, now
+from pytest_crmeval.journal.jobs import LOG, BackgroundRun, State, write_job
+from pytest_crmeval.journal.locks import FolderLock, Holder, LockedError, now
 from pytest_crmeval.journal.status import tail
 
 STEP = 0.05
@@ -19,18 +19,18 @@ START = 60.0
 """Seconds after which we stop waiting for a run to start: collecting many cases may take longer."""
 
 
-def locked(folder: Path) -> Lock:
+def locked(folder: Path) -> FolderLock:
     """Take the lock of a run; UsageError if another process runs it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return Lock.take(folder)
+        return FolderLock.take(folder)
     except LockedError as error:
         raise UsageError(error) from error
     except OSError as error:
         raise UsageError(f"{folder}: {error.strerror}; choose a folder that can be written with --reports") from error
 
 
-def written(folder: Path, job: Job) -> None:
+def written(folder: Path, job: BackgroundRun) -> None:
     """Write the job; UsageError if that can't be done."""
     try:
         write_job(folder, job)
@@ -38,7 +38,7 @@ def written(folder: Path, job: Job) -> None:
         raise UsageError(f"{folder}: {error.strerror}; nothing was started") from error
 
 
-def detached(folder: Path, job: Job, lock: Lock) -> int:
+def detached(folder: Path, job: BackgroundRun, lock: FolderLock) -> int:
     """Start a job in its own session, detached from the terminal, and return its process id when the run has started.
 
     A run has started when pytest has collected the cases and opened the journal. After a minute we stop waiting.
@@ -80,7 +80,7 @@ def detached(folder: Path, job: Job, lock: Lock) -> int:
     return process.pid
 
 
-def here(folder: Path, job: Job, lock: Lock) -> NoReturn:
+def here(folder: Path, job: BackgroundRun, lock: FolderLock) -> NoReturn:
     """Become the process of a job."""
     folder = folder.absolute()
     written(folder, _begun(job))
@@ -100,14 +100,14 @@ def _stamp(journal: Path) -> tuple[int, int]:
     return found.st_size, found.st_mtime_ns
 
 
-def _begun(job: Job) -> Job:
+def _begun(job: BackgroundRun) -> BackgroundRun:
     return replace(job, state=State.RUNNING, started=now(), ended=None, exit_status=None)
 
 
-def _environment(folder: Path, lock: Lock) -> dict[str, str]:
+def _environment(folder: Path, lock: FolderLock) -> dict[str, str]:
     return {**os.environ, "PYTHONUNBUFFERED": "1", **lock.environment(folder.absolute())}
 
 
-def _not_started(folder: Path, job: Job, error: OSError) -> UsageError:
+def _not_started(folder: Path, job: BackgroundRun, error: OSError) -> UsageError:
     written(folder, job)
     return UsageError(f"{error.filename or job.command[0]}: {error.strerror}; the run {job.id} was not started")

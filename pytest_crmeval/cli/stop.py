@@ -13,7 +13,7 @@ from pytest_crmeval.cli.places import NAMED, add_reports, named_run, resumed_by,
 from pytest_crmeval.cli.terminal import UsageError
 from pytest_crmeval.journal.index import RunOnDisk, run_of
 from pytest_crmeval.journal.jobs import JobError, State, is_job, read_job, write_job
-from pytest_crmeval.journal.locks import Holder, Lock, LockedError, holder_of, is_held
+from pytest_crmeval.journal.locks import FolderLock, Holder, LockedError, holder_of, is_held
 
 HELP = """\
 Stop a run gracefully: no further case is started, and finished cases are in the journal and in the report. Cases in
@@ -151,7 +151,7 @@ def _mark_stopped(folder: Path) -> None:
     try:
         if read_job(folder).state is not State.RUNNING:
             return  # other commands would see the lock and report a running run
-        lock = Lock.take(folder)
+        lock = FolderLock.take(folder)
         job = read_job(folder)
         if job.state is State.RUNNING:
             write_job(folder, ended(folder, job, None, stopped=True))

@@ -16,7 +16,7 @@ from pytest_crmeval.cli.terminal import UsageError, positive
 from pytest_crmeval.domain.cutting import redacted
 from pytest_crmeval.journal.ids import JOURNAL, LATEST, new_run, problem_of
 from pytest_crmeval.journal.index import point
-from pytest_crmeval.journal.jobs import LOG, Job, is_job
+from pytest_crmeval.journal.jobs import LOG, BackgroundRun, is_job
 from pytest_crmeval.journal.jobs import NAME as JOB
 from pytest_crmeval.journal.locks import NAME as LOCK
 from pytest_crmeval.journal.locks import now
@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
     if is_job(folder) or (folder / JOURNAL).exists():
         resume = resumed_by(folder, options)
         raise UsageError(f"run {run!r} already exists; resume it: {resume}; or choose another --run")
-    job = Job(id=run, command=command, cwd=str(Path.cwd()), submitted=now())
+    job = BackgroundRun(id=run, command=command, cwd=str(Path.cwd()), submitted=now())
     if options.hold:
         written(folder, job)
         lock.close()

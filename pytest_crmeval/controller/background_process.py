@@ -16,13 +16,13 @@ from pytest_crmeval.controller.locking import PLUGIN
 from pytest_crmeval.controller.signals import Signals
 from pytest_crmeval.journal.counts import ended
 from pytest_crmeval.journal.jobs import JobError, State, read_job, write_job
-from pytest_crmeval.journal.locks import Lock
+from pytest_crmeval.journal.locks import FolderLock
 
 
 class BackgroundProcess:
     """Records the end of a job."""
 
-    def __init__(self, folder: Path, lock: Lock) -> None:
+    def __init__(self, folder: Path, lock: FolderLock) -> None:
         self.folder = folder
         self.lock = lock
         self._status: int | None = None
@@ -65,6 +65,6 @@ class BackgroundProcess:
 
 def track_background_run(pluginmanager: pytest.PytestPluginManager) -> None:
     """Register the plugin if this process was started for a job."""
-    handed = Lock.handed_over()
+    handed = FolderLock.handed_over()
     if handed:
         pluginmanager.register(BackgroundProcess(*handed), PLUGIN)

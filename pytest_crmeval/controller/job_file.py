@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pytest_crmeval.journal.counts import dated, end_of, tasks_in
-from pytest_crmeval.journal.jobs import Job, JobError, State, is_job, read_job, write_job
+from pytest_crmeval.journal.jobs import BackgroundRun, JobError, State, is_job, read_job, write_job
 from pytest_crmeval.journal.locks import now
 from pytest_crmeval.journal.progress import ProgressCounter
 
@@ -23,7 +23,7 @@ class JobFile:
     def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._folder = folder
         self._clock = clock
-        self._job: Job | None = None
+        self._job: BackgroundRun | None = None
         self._noted = 0.0
         self.trouble = ""
         """Why the job is not up to date; empty if it is."""

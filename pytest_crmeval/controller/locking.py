@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.journal.locks import Lock, LockedError
+from pytest_crmeval.journal.locks import FolderLock, LockedError
 from pytest_crmeval.options.reading import is_dry_run, options_of
 
 PLUGIN = "crmeval-job"
@@ -17,7 +17,7 @@ class RunLock:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._folder = options_of(config).folder
-        self._lock: Lock | None = None
+        self._lock: FolderLock | None = None
 
     def take(self) -> None:
         """Acquire it, unless this process has it or plays nothing; UsageError if another process runs this run."""
@@ -26,7 +26,7 @@ class RunLock:
         if self._lock is None and not is_dry_run(self._config) and not is_given:
             try:
                 self._folder.mkdir(parents=True, exist_ok=True)
-                self._lock = Lock.take(self._folder)
+                self._lock = FolderLock.take(self._folder)
             except LockedError as error:
                 raise pytest.UsageError(f"crmeval: {error}") from error
             except OSError:

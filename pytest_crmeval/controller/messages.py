@@ -8,7 +8,7 @@ from threading import Thread
 from typing import Any, Protocol
 
 from pytest_crmeval import channel
-from pytest_crmeval.channel import ControllerGoneError, ExecnetChannel, Message, Reply, decode_message, encode
+from pytest_crmeval.channel import ChannelMessage, ControllerGoneError, ExecnetChannel, Reply, decode_message, encode
 from pytest_crmeval.controller.loop import ControllerLoop, WaitingThreads
 from pytest_crmeval.controller.queue import LATER, JobQueue
 from pytest_crmeval.models.control import Feedback
@@ -36,7 +36,7 @@ class Run(Protocol):
         """Whether no worker has sent the plan yet."""
         ...
 
-    def take_plan(self, plan: channel.Plan) -> None:
+    def take_plan(self, plan: channel.CollectedPlan) -> None:
         """Accept the plan of the first worker that sends one."""
         ...
 
@@ -80,7 +80,7 @@ class MessageHandler:
         self.queue = queue
         self.control = control
         self.run = run
-        self._waiting: dict[type[Message[Any]], list[tuple[Message[Any], Sender]]] = {channel.Take: []}
+        self._waiting: dict[type[ChannelMessage[Any]], list[tuple[ChannelMessage[Any], Sender]]] = {channel.Take: []}
         """Messages to be handled again when something has changed; items first: they may decide which case is next."""
         self._idle: list[Future[None]] = []
         self._permits: dict[int, str] = {}
@@ -90,7 +90,7 @@ class MessageHandler:
         self._gone: set[str] = set()
         self._threads = WaitingThreads()
 
-    def received(self, message: Message[Any], sender: "Sender") -> None:
+    def received(self, message: ChannelMessage[Any], sender: "Sender") -> None:
         """Handle a message, and answer it."""
         if not self._answered(message, sender):
             self._waiting.setdefault(type(message), []).append((message, sender))
@@ -201,7 +201,7 @@ class MessageHandler:
         """Wait for a permit or for the server in a thread, so that other messages are answered meanwhile."""
         return self._threads.submit(wait)
 
-    def _answered(self, message: Message[Any], sender: "Sender") -> bool:
+    def _answered(self, message: ChannelMessage[Any], sender: "Sender") -> bool:
         try:
             value = HANDLERS[type(message)](self, message, sender.worker)
         except Exception as error:  # noqa: BLE001 (raised in the worker that has asked)
@@ -216,12 +216,12 @@ class MessageHandler:
         return value is not LATER
 
 
-HANDLERS: Mapping[type[Message[Any]], Callable[[MessageHandler, Any, str], object]] = {
+HANDLERS: Mapping[type[ChannelMessage[Any]], Callable[[MessageHandler, Any, str], object]] = {
     channel.StartServer: lambda here, _message, _worker: here.run.start_server(),
     channel.ServerAddress: lambda here, _message, _worker: here.in_thread(here.run.server_address),
     channel.ServerBack: lambda here, _message, _worker: here.in_thread(here.run.server_back),
     channel.NeedsPlan: lambda here, _message, _worker: here.run.needs_plan(),
-    channel.Plan: lambda here, message, _worker: here.run.take_plan(message),
+    channel.CollectedPlan: lambda here, message, _worker: here.run.take_plan(message),
     channel.Refuse: lambda here, message, _worker: here.run.refuse_later(message.reason),
     channel.Join: lambda here, message, worker: here.queue.join(worker, message.slots),
     channel.Quit: lambda here, message, worker: here.queue.quit(
@@ -244,7 +244,7 @@ HANDLERS: Mapping[type[Message[Any]], Callable[[MessageHandler, Any, str], objec
     channel.Acquire: lambda here, message, worker: here.acquired(message, worker),
     channel.Release: lambda here, message, _worker: here.released(message),
     channel.Withdraw: lambda here, message, _worker: here.withdrawn(message.permit),
-    channel.Refusal: lambda here, message, _worker: here.control.refusal(message.model),
+    channel.FindRefusal: lambda here, message, _worker: here.control.refusal(message.model),
     channel.Fail: lambda here, message, _worker: here.control.fail(message.model),
     channel.EndTrial: lambda here, message, _worker: here.end_trial(message.trial),
     channel.HasAnswered: lambda here, message, _worker: here.control.has_answered(message.model),
@@ -316,7 +316,7 @@ class LocalChannel:
         self._loop = loop
         self._handler = handler
 
-    def ask(self, message: Message[Reply]) -> Reply:
+    def ask(self, message: ChannelMessage[Reply]) -> Reply:
         """Post a message and wait for the answer."""
         reply = Future[Reply]()
 
@@ -326,6 +326,6 @@ class LocalChannel:
         self._loop.post(self._handler.received, message, Sender(self.worker, answer))
         return reply.result()
 
-    def tell(self, message: Message[Any]) -> None:
+    def tell(self, message: ChannelMessage[Any]) -> None:
         """Post a message."""
         self._loop.post(self._handler.received, message, Sender(self.worker, lambda _value, _error: None))

@@ -25,7 +25,7 @@ class Probed(Protocol):
         ...
 
 
-class Outage:
+class OutageWatch:
     """Tracks whether the run's server is unreachable, and since when; thread-safe."""
 
     def __init__(

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pytest_crmeval.channel import Plan, encode
+from pytest_crmeval.channel import CollectedPlan, encode
 from pytest_crmeval.collect.prefetch import PrefetchPlan
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.trial import PlannedCase, is_of_checkpoint
@@ -44,7 +44,7 @@ class RunPlan:
             self.shard = shard
             self.is_known = True
 
-    def receive(self, message: Plan) -> None:
+    def receive(self, message: CollectedPlan) -> None:
         """Store the cases that a worker has collected."""
         if not self.is_known:
             with gc_paused():

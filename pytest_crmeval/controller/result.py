@@ -33,7 +33,7 @@ from pytest_crmeval.report.gate import has_unjudged_oracle
 from pytest_crmeval.report.report import Report
 
 
-class RunResult:
+class RunReporter:
     """Writes the report of a run once, and decides its exit status."""
 
     def __init__(

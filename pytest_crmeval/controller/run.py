@@ -7,8 +7,8 @@ from functools import cached_property
 import pytest
 
 from pytest_crmeval.agents.atlas.specs import is_atlas
+from pytest_crmeval.channel import CollectedPlan as PlanMessage
 from pytest_crmeval.channel import Finished
-from pytest_crmeval.channel import Plan as PlanMessage
 from pytest_crmeval.collect.context import context_of, usage_errors
 from pytest_crmeval.collect.names import PROCESS
 from pytest_crmeval.collect.prefetch import PrefetchPlan
@@ -28,7 +28,7 @@ from pytest_crmeval.controller.queue import JobQueue
 from pytest_crmeval.controller.recorder import Recorder
 from pytest_crmeval.controller.redaction import redact_secrets
 from pytest_crmeval.controller.report_sharing import ReportSharing
-from pytest_crmeval.controller.result import RunResult
+from pytest_crmeval.controller.result import RunReporter
 from pytest_crmeval.controller.server import RunServer
 from pytest_crmeval.controller.worker import close_models
 from pytest_crmeval.controller.workers import Node, Workers
@@ -64,7 +64,7 @@ class Controller:
         self.playbooks = Playbooks(self.channel)
         self._workers = Workers(config, self._plan, self._loop, handler, self._files)
         self._in_flight = InFlight(config, self._plan, self._loop, handler, self._files)
-        self._result = RunResult(config, self._plan, self._recorder, self._loop, handler)
+        self._result = RunReporter(config, self._plan, self._recorder, self._loop, handler)
         self.sandbox_level = ""
 
     def register(self) -> None:

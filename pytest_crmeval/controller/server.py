@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_crmeval.controller.outage import Outage
+from pytest_crmeval.controller.outage import OutageWatch
 from pytest_crmeval.models.shared_control import SharedControl
 from pytest_crmeval.options.environment import read_env_file
 from pytest_crmeval.options.reading import options_of
@@ -27,7 +27,7 @@ class RunServer:
 
     def __init__(self, config: pytest.Config, control: SharedControl) -> None:
         self._config = config
-        self.outage = Outage(self, control, options_of(config).server_wait)
+        self.outage = OutageWatch(self, control, options_of(config).server_wait)
         self._beginning, self._opening = threading.Lock(), threading.Lock()
         self._starting: Future[Address] | None = None
         self._embedded: EmbeddedServer | None = None

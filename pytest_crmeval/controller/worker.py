@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from pytest_crmeval.channel import (
+    CollectedPlan,
     FileProgress,
     NeedsPlan,
-    Plan,
     Refuse,
     SandboxLevel,
     WorkerChannel,
@@ -55,7 +55,7 @@ class Worker:
     def send_plan(self, cases: Cases, prefetch: PrefetchPlan, shard: JsonObject) -> None:
         """Send the plan to the controller, if no other worker has."""
         if self.channel.ask(NeedsPlan()):
-            self.channel.tell(Plan(encode_cases(cases), prefetch.to_dict(), shard))
+            self.channel.tell(CollectedPlan(encode_cases(cases), prefetch.to_dict(), shard))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:

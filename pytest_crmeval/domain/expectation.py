@@ -8,7 +8,7 @@ from pytest_crmeval.domain.messages import ToolCall, ToolResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class PublishedReply:
     """The expected reply of the published format, word for word."""
 
     text: str = ""
@@ -42,7 +42,7 @@ class Expectation:
     """The facts that the reply must state; None if they follow from the CRM's answer."""
     asks: bool = False
     """Whether the reply must ask back."""
-    answer: Answer | None = None
+    answer: PublishedReply | None = None
     mistakes: Mapping[str, Sequence[ToolCall]] = field(default_factory=dict)
     """Name of a typical mistake -> the calls of an agent that makes it in this turn."""
 

@@ -14,7 +14,7 @@ LEAST_KAPPA = 0.8
 """A judge of replies whose agreement with the labels is lower changes no verdict."""
 
 
-class Answer(StrEnum):
+class JudgeAnswer(StrEnum):
     """What a judge says about a statement."""
 
     TRUE = "true"
@@ -25,7 +25,7 @@ class Answer(StrEnum):
 class StatementAnswer(Record, frozen=True, kw_only=True):
     """What one opinion says about one statement, and why."""
 
-    answer: Answer
+    answer: JudgeAnswer
     reason: str = ""
 
     def __post_init__(self) -> None:
@@ -155,7 +155,7 @@ class Judgement(Record, frozen=True, kw_only=True):
         readable = [grade.answers for grade in self.grades if grade.answers] if self.is_graded else []
         found = {}
         for place, answers in enumerate(zip(*readable, strict=True)):
-            against = [each.reason for each in answers if each.answer is Answer.FALSE]
+            against = [each.reason for each in answers if each.answer is JudgeAnswer.FALSE]
             if 2 * len(against) > len(self.grades):
                 found[place] = against[0]
         return found

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pytest_crmeval.journal.ids import JOURNAL
-from pytest_crmeval.journal.jobs import Job, State, Task
+from pytest_crmeval.journal.jobs import BackgroundRun, State, Task
 from pytest_crmeval.journal.locks import now
 from pytest_crmeval.journal.progress import ProgressCounter
 from pytest_crmeval.journal.reader import Follower, JournalError
@@ -46,7 +46,7 @@ def end_of(tasks: Iterable[Task], *, stopped: bool) -> State:
     return State.STOPPED if stopped or not all(task.is_done for task in tasks) else State.FINISHED
 
 
-def ended(folder: Path, job: Job, status: int | None, *, stopped: bool) -> Job:
+def ended(folder: Path, job: BackgroundRun, status: int | None, *, stopped: bool) -> BackgroundRun:
     """Return the end state of a job whose process did not record its end, with the counts of its journal."""
     try:
         tasks = dated(tasks_in(Follower(folder / JOURNAL).read().tally), job.tasks, now())

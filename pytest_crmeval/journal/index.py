@@ -9,7 +9,7 @@ from typing import Any
 
 from pytest_crmeval.journal.ids import JOURNAL, LATEST, problem_of
 from pytest_crmeval.journal.jobs import NAME as JOB
-from pytest_crmeval.journal.jobs import Job, JobError, State, Task, is_job, read_job, state_of
+from pytest_crmeval.journal.jobs import BackgroundRun, JobError, State, Task, is_job, read_job, state_of
 from pytest_crmeval.journal.locks import NAME as LOCK
 from pytest_crmeval.journal.locks import is_held
 from pytest_crmeval.journal.reader import Follower, JournalError, first_start
@@ -29,7 +29,7 @@ class RunOnDisk:
     state: State
     when: str
     """When it was started; if it was not, when it was submitted."""
-    job: Job | None
+    job: BackgroundRun | None
     """None for a run that was not submitted."""
     tasks: Sequence[Task]
     trouble: str = ""

@@ -87,7 +87,7 @@ def pass_at_1_of(tasks: Iterable[Task]) -> float | None:
     return mean_pass(added_samples(task.samples for task in tasks), 1)
 
 
-class Job(Record, frozen=True, kw_only=True, omit_defaults=False):
+class BackgroundRun(Record, frozen=True, kw_only=True, omit_defaults=False):
     """A run that was submitted."""
 
     schema: str = SCHEMA
@@ -122,18 +122,18 @@ def is_job(folder: Path) -> bool:
     return (folder / NAME).is_file()
 
 
-def read_job(folder: Path) -> Job:
+def read_job(folder: Path) -> BackgroundRun:
     """Return the job in a run's folder as it was written; JobError if it can't be read."""
     path = folder / NAME
     try:
-        return Job.from_dict(json.loads(path.read_text(encoding="utf-8")))
+        return BackgroundRun.from_dict(json.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise JobError(f"{path}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError) as error:
         raise JobError(f"{path}: not a job ({SCHEMA}): {error!r}; move it away") from error
 
 
-def write_job(folder: Path, job: Job) -> None:
+def write_job(folder: Path, job: BackgroundRun) -> None:
     """Write a job atomically and sync it to disk; OSError if the disk is full."""
     path = folder / NAME
     draft = folder / f".{NAME}.{os.getpid()}"
@@ -148,7 +148,7 @@ def write_job(folder: Path, job: Job) -> None:
         draft.unlink(missing_ok=True)
 
 
-def state_of(folder: Path, job: Job) -> State:
+def state_of(folder: Path, job: BackgroundRun) -> State:
     """Return the current state of a job: it is running if its lock is held, whatever the file says."""
     if is_held(folder):
         return State.RUNNING

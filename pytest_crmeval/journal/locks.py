@@ -45,7 +45,7 @@ class Holder(Record, frozen=True, kw_only=True, omit_defaults=False):
         return f"process {self.pid} on {self.host}, since {self.since}"
 
 
-class Lock:
+class FolderLock:
     """The lock on a run's folder, held by this process."""
 
     def __init__(self, file: int) -> None:

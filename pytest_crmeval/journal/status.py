@@ -11,7 +11,7 @@ from pathlib import Path
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.journal.ids import JOURNAL
 from pytest_crmeval.journal.index import end_of
-from pytest_crmeval.journal.jobs import LOG, Job, State, is_job, read_job, state_of
+from pytest_crmeval.journal.jobs import LOG, BackgroundRun, State, is_job, read_job, state_of
 from pytest_crmeval.journal.locks import Holder, holder_of, is_held
 from pytest_crmeval.journal.progress import Progress
 from pytest_crmeval.journal.reader import Follower, JournalCounts
@@ -143,7 +143,7 @@ class RunWatcher:
             log=list(tail(self._folder / LOG, since)) if _is_trouble(state, job, whole) else (),
         )
 
-    def _resumed_by(self, state: State, job: Job | None, journal: JournalCounts) -> str:
+    def _resumed_by(self, state: State, job: BackgroundRun | None, journal: JournalCounts) -> str:
         command = journal.command
         if state is State.RUNNING or journal.lacks_shards:
             return ""
@@ -180,7 +180,7 @@ def _unrecorded_start(holder: Holder | None, journal: JournalCounts) -> float | 
     return since if journal.latest is None or journal.latest < since else None
 
 
-def _rows(journal: JournalCounts, job: Job | None, now: float) -> tuple[list[Progress], Progress]:
+def _rows(journal: JournalCounts, job: BackgroundRun | None, now: float) -> tuple[list[Progress], Progress]:
     """Return the progress from the journal, or from the job while the journal is empty."""
     rows = journal.tally.rows(now)
     if rows or job is None:
@@ -189,7 +189,7 @@ def _rows(journal: JournalCounts, job: Job | None, now: float) -> tuple[list[Pro
     return rows, Progress(total=sum(row.total for row in rows))
 
 
-def _is_trouble(state: State, job: Job | None, whole: Progress) -> bool:
+def _is_trouble(state: State, job: BackgroundRun | None, whole: Progress) -> bool:
     """Whether the run ended with an error other than failed cases, which the counts show."""
     only_failed = job is not None and job.exit_status == 1 and whole.failed and not whole.errored
     complete = whole.done == whole.total

@@ -13,7 +13,7 @@ MOST = 512
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class BackendAnswer:
     """The result of one attempt: the completion, and what the server says about its limits."""
 
     completion: Completion
@@ -28,7 +28,7 @@ class Answer:
 class Backend(Protocol):
     """An SDK that makes one attempt, with its own retries off."""
 
-    def attempt(self, prompt: Prompt, seconds: float, ask_again: Callable[[], None] = lambda: None) -> Answer:
+    def attempt(self, prompt: Prompt, seconds: float, ask_again: Callable[[], None] = lambda: None) -> BackendAnswer:
         """Send one request; ModelError if there is no complete answer within ``seconds``, whatever the server does.
 
         If the server refuses a setting or requires another API, the request is sent again at once, in another form:

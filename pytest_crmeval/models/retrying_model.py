@@ -9,7 +9,7 @@ from dataclasses import replace
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message, Reply, agent_says
 from pytest_crmeval.domain.usage import Service, Usage
-from pytest_crmeval.models.backend import Answer, Backend
+from pytest_crmeval.models.backend import Backend, BackendAnswer
 from pytest_crmeval.models.control import Charge, Control, Feedback
 from pytest_crmeval.models.prices import Pricing, notice_of
 from pytest_crmeval.models.specs import ModelSpec
@@ -93,7 +93,7 @@ class RetryingModel:
             meter.note(f"{self._spec} does not report its tokens: the cost is unknown")
         return completion
 
-    def _attempt(self, prompt: Prompt, permits: "_Permits", meter: UsageMeter, *, again: bool) -> Answer:
+    def _attempt(self, prompt: Prompt, permits: "_Permits", meter: UsageMeter, *, again: bool) -> BackendAnswer:
         """Make one attempt, with a permit; the time of a failure is subtracted from the meter's patience."""
         feedback, begun = Feedback(ok=False), time.monotonic()
         try:
@@ -115,7 +115,7 @@ class RetryingModel:
             permits.end(feedback)
         return answer
 
-    def _service(self, answer: Answer) -> Service:
+    def _service(self, answer: BackendAnswer) -> Service:
         """Return how fast an answer came, and what its thoughts cost and the cache saved."""
         usage = answer.completion.usage
         cost, fresh = self._price(usage), self._price(replace(usage, cached=0))

@@ -7,7 +7,7 @@ from threading import Lock
 from pytest_crmeval.models.budget import Budget
 from pytest_crmeval.models.caps import Cap
 from pytest_crmeval.models.control import EVERYBODY, NO_CHARGE, Charge, Feedback
-from pytest_crmeval.models.limits import Limits
+from pytest_crmeval.models.limits import RateLimits
 from pytest_crmeval.models.limits.breaker import FAILURES
 
 
@@ -22,7 +22,7 @@ class SharedControl:
         failures: int = FAILURES,
         call_failed: Callable[[str], object] = str,
     ) -> None:
-        self._limits = Limits(caps, failures=failures)
+        self._limits = RateLimits(caps, failures=failures)
         self._budget = Budget(budget)
         self._reserved: dict[int, int] = {}
         """Permit -> the reservation for its call."""

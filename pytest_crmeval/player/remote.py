@@ -12,9 +12,9 @@ from pytest_crmeval.channel import (
     EndTrial,
     Fail,
     FindPlaybook,
+    FindRefusal,
     HasAnswered,
     Objection,
-    Refusal,
     Release,
     ServerAddress,
     ServerBack,
@@ -76,7 +76,7 @@ class RemoteControl:
 
     def refusal(self, model: str) -> str:
         """Return why no further call to ``model`` is allowed."""
-        return self._channel.ask(Refusal(model))
+        return self._channel.ask(FindRefusal(model))
 
     def fail(self, model: str) -> None:
         """Count a call that ended without an answer."""

@@ -24,8 +24,8 @@ from pytest_crmeval.render.solution_results import listed, write_text
 from pytest_crmeval.solutions.cases import open_problems, problems_of, terms_of
 from pytest_crmeval.solutions.files import digest, read
 from pytest_crmeval.solutions.json_lines import count_lines
-from pytest_crmeval.solutions.play.solution import Judge, Rules
-from pytest_crmeval.solutions.play.solution_file import Clock, Judged, Timed, judge_file, judging_by
+from pytest_crmeval.solutions.play.solution import ProgramJudge, Rules
+from pytest_crmeval.solutions.play.solution_file import Deadline, Judged, Timed, judge_file, judging_by
 from pytest_crmeval.solutions.problems import Problems
 from pytest_crmeval.solutions.solution import Extraction, SolutionFile
 
@@ -92,7 +92,7 @@ class SolutionFileEvaluation(Evaluation[SolutionFile]):
     def _judge(self, case: SolutionFile, problems: Problems, results: ResultsWriter) -> int:
         """Judge the lines without a verdict; return how many were not reached in time."""
         options, known = self._setting.options.checkpoints, results.known()
-        clock = Clock(options.file_seconds)
+        clock = Deadline(options.file_seconds)
         sandbox = Timed(self._sandbox, clock)
         progress = _Progress(self._setting.context, self._trial_record.planned.key, results.lines)
 
@@ -102,7 +102,7 @@ class SolutionFileEvaluation(Evaluation[SolutionFile]):
 
         rules = Rules(all_tests=options.all_tests, solution_seconds=options.solution_seconds, factors=options.factors)
         lines = read(case.path, extraction=Extraction(options.extraction))
-        with Judge(sandbox, rules) as judge:
+        with ProgramJudge(sandbox, rules) as judge:
             left = (line for line in lines if line.line not in known)
             judging = judging_by(problems.get, judge, sandbox)
             return judge_file(left, judging, record, slots=sandbox.slots, clock=clock)

@@ -6,7 +6,7 @@ from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.models.usage_meter import UsageMeter
 from pytest_crmeval.player.context import Context, SetupError
 from pytest_crmeval.tracing.clocked import ClockedMessages
-from pytest_crmeval.tracing.telemetry import Telemetry, TelemetryError, TracedCall, TracedTrial
+from pytest_crmeval.tracing.telemetry import Exporters, TelemetryError, TracedCall, TracedTrial
 
 
 def send_trace(
@@ -24,11 +24,11 @@ def send_trace(
     context.once(telemetry_of).record(traced)
 
 
-def telemetry_of(context: Context) -> Telemetry:
+def telemetry_of(context: Context) -> Exporters:
     """Return the exporters of this process; SetupError if the environment asks for unknown ones."""
     options = context.options
     try:
-        return Telemetry(
+        return Exporters(
             run=options.run, worker=context.worker, redactor=context.redactor, content=options.otel == "content"
         )
     except TelemetryError as error:

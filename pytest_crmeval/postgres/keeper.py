@@ -35,7 +35,7 @@ _SIGNALS: list[str] = []
 """Filled by SIGTERM. A handler that raises could end the keeper in the middle of cleaning up."""
 
 
-class Failure(Exception):  # noqa: N818 (reported to the asking process)
+class StartError(Exception):
     """The server can't be started; the message has the reason."""
 
 
@@ -62,7 +62,7 @@ def main(order: dict[str, Any]) -> None:
         _report({"ready": True})
         while server.poll() is None:
             _listen(0.2)
-    except Failure as failure:
+    except StartError as failure:
         log = home / "server.log"
         last = log.read_text(errors="replace").splitlines()[-8:] if log.exists() else []
         _report({"failed": "\n".join([str(failure), *last]).strip()})
@@ -85,7 +85,7 @@ def _initialise(order: dict[str, Any]) -> None:
         os.killpg(maker.pid, signal.SIGKILL)
         maker.wait()
     if maker.returncode:
-        raise Failure(f"initdb ended with status {maker.returncode}")
+        raise StartError(f"initdb ended with status {maker.returncode}")
 
 
 def _spawn(
@@ -116,9 +116,9 @@ def _until_ready(server: subprocess.Popen[bytes], home: Path) -> None:
             if len(lines) > _READY_LINE and lines[_READY_LINE].strip() == "ready":
                 return
         if server.poll() is not None:
-            raise Failure(f"the server ended with status {server.returncode} before it was ready")
+            raise StartError(f"the server ended with status {server.returncode} before it was ready")
         if time.monotonic() > deadline:
-            raise Failure(f"the server was not ready after {START_SECONDS:.0f} s")
+            raise StartError(f"the server was not ready after {START_SECONDS:.0f} s")
         _listen(0.01)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pytest_crmeval.agents.playbook import Playbook
 from pytest_crmeval.domain.interval import wilson
 from pytest_crmeval.report.costs import dollars
-from pytest_crmeval.report.learning_curve import Learning, Share
+from pytest_crmeval.report.learning_curve import Learning, PassShare
 from pytest_crmeval.report.report import Report, SubjectSummary
 from pytest_crmeval.report.tables import aligned, equation
 
@@ -102,7 +102,7 @@ def _phrases(learning: Learning) -> Iterator[str]:
     yield f"cost: {dollars(learning.cost_to_play)} playing, {dollars(learning.cost_to_learn)} learning{per}"
 
 
-def _share(share: Share) -> str:
+def _share(share: PassShare) -> str:
     return f"{_rate(share.rate)} ({share.passed}/{share.scored}, {_interval(share)})" if share.scored else "none"
 
 
@@ -110,6 +110,6 @@ def _rate(rate: float | None) -> str:
     return "-" if rate is None else f"{rate:.3f}"
 
 
-def _interval(share: Share) -> str:
+def _interval(share: PassShare) -> str:
     found = wilson(share.passed, share.scored)
     return f"{found[0]:.2f} to {found[1]:.2f}" if found else "-"

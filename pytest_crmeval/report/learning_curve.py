@@ -23,7 +23,7 @@ LEARNING = ("reward", "arbiter", "learner")
 """Roles that are called after a conversation, for the benefit of later ones."""
 
 
-class Share(Record, frozen=True, kw_only=True):
+class PassShare(Record, frozen=True, kw_only=True):
     """How many of some conversations passed."""
 
     passed: int = always(0)
@@ -45,7 +45,7 @@ class Share(Record, frozen=True, kw_only=True):
         return cls(passed=sum(scored), scored=len(scored), **others)
 
 
-class Window(Share, frozen=True, kw_only=True):
+class Window(PassShare, frozen=True, kw_only=True):
     """Some conversations of a stream, one after the other, and how many of them passed."""
 
     first: int
@@ -61,9 +61,9 @@ class PlaybookEffect(Record, frozen=True, kw_only=True):
     only_frozen: int = always(0)
     only_alone: int = always(0)
     neither: int = always(0)
-    with_playbook: Share = always(Share())
+    with_playbook: PassShare = always(PassShare())
     """Of the student with its playbook; computed."""
-    without: Share = always(Share())
+    without: PassShare = always(PassShare())
     """Of the student without; computed."""
     p_value: float = always(1.0)
     """McNemar's exact test; computed."""
@@ -77,8 +77,8 @@ class PlaybookEffect(Record, frozen=True, kw_only=True):
         """Compute what follows from the counts."""
         odd, fewer = self.only_frozen + self.only_alone, min(self.only_frozen, self.only_alone)
         p_value = min(1.0, 2 * sum(comb(odd, k) for k in range(fewer + 1)) / 2**odd) if odd else 1.0
-        force_setattr(self, "with_playbook", Share(passed=self.both + self.only_frozen, scored=self.cases))
-        force_setattr(self, "without", Share(passed=self.both + self.only_alone, scored=self.cases))
+        force_setattr(self, "with_playbook", PassShare(passed=self.both + self.only_frozen, scored=self.cases))
+        force_setattr(self, "without", PassShare(passed=self.both + self.only_alone, scored=self.cases))
         force_setattr(self, "p_value", round(p_value, 6))
 
 
@@ -88,7 +88,7 @@ class Learning(Record, frozen=True, kw_only=True):
     learning: str
     mode: str
     student: str
-    stream: Share = always(Share())
+    stream: PassShare = always(PassShare())
     """Of all conversations that it learned from, or would have."""
     windows: tuple[Window, ...] = always(())
     halves: tuple[Window, ...] = always(())
@@ -96,7 +96,7 @@ class Learning(Record, frozen=True, kw_only=True):
     """Conversations that were played after a later one, because they had errored before."""
     known: int = always(0)
     """Conversations that its first playbook was learned from, in another run: their success is not evidence."""
-    held_out: Share | None = None
+    held_out: PassShare | None = None
     """Of the held-out conversations; None if there were none."""
     measured_after: tuple[int, ...] = ()
     """Number of conversations behind the playbooks that it was measured with; several if the run was resumed."""
@@ -104,9 +104,9 @@ class Learning(Record, frozen=True, kw_only=True):
     counts: Mapping[str, int] = always(_NOTHING)
     """Cue hits, adoptions, and adoptions that the CRM refused; entries added, dropped, refused; rewards arbitrated."""
     reviews: Mapping[str, int] = always(_NOTHING)
-    intervened: Share = always(Share())
+    intervened: PassShare = always(PassShare())
     """Of conversations in which the teacher intervened."""
-    not_intervened: Share = always(Share())
+    not_intervened: PassShare = always(PassShare())
     roles: Mapping[str, Bill] = always(_NOTHING)
     learnt_from: int = always(0)
     """Number of conversations that the playbook was learned from."""
@@ -163,18 +163,18 @@ def learning_of(
         learning=stream[0].learning.learning if stream and stream[0].learning else lesson.learning,
         mode=stream[0].learning.mode if stream and stream[0].learning else lesson.mode,
         student=lesson.student,
-        stream=Share.of(stream),
+        stream=PassShare.of(stream),
         windows=_windows(stream, max(SMALLEST, ceil(len(stream) / WINDOWS))),
         halves=_windows(stream, ceil(len(stream) / 2)) if len(stream) > 1 else (),
         known=0 if lesson.learning == "off" else sum(trial.planned.fingerprint in met for trial in stream),
         late=_late(stream, order or {}),
-        held_out=Share.of(held_out) if held_out else None,
+        held_out=PassShare.of(held_out) if held_out else None,
         measured_after=tuple(sorted({lesson.position for _, lesson in taught if lesson.held_out})),
         comparison=_comparison(lesson, held_out, others),
         counts=_counts([lesson for _, lesson in taught]),
         reviews=dict(sum((Counter(lesson.reviews) for _, lesson in taught), Counter[str]())),
-        intervened=Share.of(trial for trial in reviewed if trial.learning and trial.learning.interventions),
-        not_intervened=Share.of(trial for trial in reviewed if trial.learning and not trial.learning.interventions),
+        intervened=PassShare.of(trial for trial in reviewed if trial.learning and trial.learning.interventions),
+        not_intervened=PassShare.of(trial for trial in reviewed if trial.learning and not trial.learning.interventions),
         roles=_roles(trials),
         learnt_from=sum(lesson.learns for _, lesson in taught),
         seconds_to_play=sum(trial.seconds for trial, _ in taught),

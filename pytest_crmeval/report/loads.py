@@ -77,7 +77,7 @@ class UsageEstimate:
         )
 
 
-class Cap(Protocol):
+class RateCap(Protocol):
     """A rate limit of some models, per minute."""
 
     @property
@@ -100,7 +100,7 @@ class Throughput:
     """How many conversations are played at the same time."""
     workers: int = 1
     """How many solution files are run at the same time."""
-    caps: Sequence[Cap] = ()
+    caps: Sequence[RateCap] = ()
     replayed: bool = False
     """Whether calls are replayed: they take no money, and almost no time."""
 

@@ -11,7 +11,7 @@ _CHUNK = 2**20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class JsonLine:
     """A line that is not empty."""
 
     number: int
@@ -20,7 +20,7 @@ class Line:
     """None if the line is too long."""
 
 
-def lines(path: Path, longest: int = LONGEST) -> Iterator[Line]:
+def lines(path: Path, longest: int = LONGEST) -> Iterator[JsonLine]:
     """Yield the lines of a file that are not empty, with bounded memory."""
     with path.open("rb") as file:
         number = 0
@@ -32,9 +32,9 @@ def lines(path: Path, longest: int = LONGEST) -> Iterator[Line]:
             if len(content) > longest and not content.endswith(b"\n"):
                 while (chunk := file.readline(_CHUNK)) and not chunk.endswith(b"\n"):
                     pass  # skip the rest of the line
-                yield Line(number=number, offset=offset, content=None)
+                yield JsonLine(number=number, offset=offset, content=None)
             elif stripped := content.removeprefix(codecs.BOM_UTF8).strip():
-                yield Line(number=number, offset=offset, content=stripped)
+                yield JsonLine(number=number, offset=offset, content=stripped)
 
 
 def count_lines(path: Path) -> int:

@@ -27,7 +27,7 @@ PATIENCE = 10_000
 """Milliseconds that sending the rest may take at the end of a process."""
 PROTOCOLS = {"http/protobuf": "http", "grpc": "grpc"}
 _FINISHED = {"said": "stop", "calls": "tool_calls", "length": "length"}
-_OPEN: list["Telemetry"] = []
+_OPEN: list["Exporters"] = []
 
 
 class TelemetryError(Exception):
@@ -62,7 +62,7 @@ class TracedTrial:
     confidential: bool
 
 
-class Telemetry:
+class Exporters:
     """The exporters of one process; thread-safe."""
 
     def __init__(self, *, run: str, worker: str, redactor: Redactor, content: bool) -> None:

@@ -13,7 +13,7 @@ from pytest_crmeval.viewer.catalogue import Catalogue, RunEntry
 from pytest_crmeval.viewer.index_file import IndexFile
 from pytest_crmeval.viewer.library import Library, UnreadableRunError
 from pytest_crmeval.viewer.search import Search
-from pytest_crmeval.viewer.trends import Change, Changes, change_of, pairs_of
+from pytest_crmeval.viewer.trends import Changes, TrendChange, change_of, pairs_of
 
 START = 0.2
 """Seconds that the first page has for itself."""
@@ -23,7 +23,7 @@ GROWING = 10.0
 """Seconds between two looks at the dialogues of a run in progress."""
 BREATH = 0.01
 """Seconds of rest after each piece of work, so that pages are served in between."""
-_CHANGES = msgspec.json.Decoder(list[Change])
+_CHANGES = msgspec.json.Decoder(list[TrendChange])
 
 
 class Indexer:
@@ -36,7 +36,7 @@ class Indexer:
         self._index = index
         self._search = search
         self._library = Library()
-        self._changes: dict[tuple[str, str], tuple[str, Sequence[Change]]] = {
+        self._changes: dict[tuple[str, str], tuple[str, Sequence[TrendChange]]] = {
             (after, before): (stamps, _CHANGES.decode(found))
             for after, before, stamps, found in index.rows("select after, before, stamps, contrasts from changes")
         }
@@ -61,7 +61,7 @@ class Indexer:
 
     def changes(self, runs: Sequence[RunEntry]) -> Changes:
         """Return the comparisons that have been made and are still true."""
-        found: dict[tuple[str, str], Sequence[Change]] = {}
+        found: dict[tuple[str, str], Sequence[TrendChange]] = {}
         for pair in pairs_of(runs):
             with suppress(KeyError):  # a run was deleted in the meantime
                 stamps, changes = self._changes[self._key(pair)]

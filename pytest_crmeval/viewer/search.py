@@ -110,7 +110,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class SearchPage:
     """A page of results."""
 
     hits: Sequence[Hit] = ()
@@ -147,11 +147,11 @@ class Search:
             _forget(connection, folder, gone)
             connection.execute("insert or replace into searched values (?, ?)", [str(folder), stamp])
 
-    def find(self, wanted: Wanted) -> Found:
+    def find(self, wanted: Wanted) -> SearchPage:
         """Return a page of the dialogues that have all words, those read last first."""
         choices = {name: [value for (value,) in self._index.rows(query)] for name, query in _CHOICES.items()}
         if not wanted.query:
-            return Found(choices=choices)
+            return SearchPage(choices=choices)
         filters = {name: getattr(wanted, name) for name in choices if getattr(wanted, name)}
         narrowed = "".join(f" and dialogues.{name} = ?" for name in filters)
         source = f"from words join dialogues on dialogues.id = words.rowid where words match ?{narrowed}"
@@ -159,7 +159,7 @@ class Search:
         ((total,),) = self._index.rows(f"select count(*) {source}", values)
         shown = f"{_HIT} {source} order by id desc limit ? offset ?"
         rows = self._index.rows(shown, [*values, SHOWN, wanted.page * SHOWN])
-        return Found(hits=[_hit(row, wanted.words) for row in rows], total=total, choices=choices)
+        return SearchPage(hits=[_hit(row, wanted.words) for row in rows], total=total, choices=choices)
 
 
 def _hit(row: tuple[Any, ...], words: Sequence[str]) -> Hit:

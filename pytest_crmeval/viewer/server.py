@@ -10,7 +10,7 @@ from threading import Event
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from pytest_crmeval.viewer.site import Answer, NotFoundError, Query, Site
+from pytest_crmeval.viewer.site import NotFoundError, Query, Site, SiteAnswer
 
 HOST = "127.0.0.1"
 POLL = 0.5
@@ -104,7 +104,7 @@ class _Handler(BaseHTTPRequestHandler):
         path = unquote(urlsplit(self.path).path.removeprefix(self.server.root), errors="replace")
         self._send(self.server.site.accept(path, self._body()))
 
-    def _refused_to_write(self) -> Answer | None:
+    def _refused_to_write(self) -> SiteAnswer | None:
         """Return why a request may not change anything; None if a page of this server has sent it."""
         if self.headers.get("Origin") != f"http://{self.headers.get('Host')}":
             return _refusal(403, "only pages of crmeval view may write")
@@ -125,7 +125,7 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002, ANN401 (its signature)
         """Log nothing: the terminal shows the address, which has the token."""
 
-    def _refused(self) -> Answer | None:
+    def _refused(self) -> SiteAnswer | None:
         """Return why a request is not answered; None if it is."""
         if self.headers.get("Host") not in self.server.hosts:
             return _refusal(403, "this server answers only to its own name")
@@ -134,7 +134,7 @@ class _Handler(BaseHTTPRequestHandler):
             return _refusal(403, "open the whole address that crmeval view has printed")
         return _refusal(414, "the address is too long") if len(self.path) > LONGEST else None
 
-    def _send(self, answer: Answer) -> None:
+    def _send(self, answer: SiteAnswer) -> None:
         self.send_response(answer.status)
         for name, value in _HEADERS.items():
             self.send_header(name, value)
@@ -164,5 +164,5 @@ class _Handler(BaseHTTPRequestHandler):
                 version, sent = now, time.monotonic()
 
 
-def _refusal(status: int, reason: str) -> Answer:
-    return Answer(f"{reason}\n".encode(), "text/plain; charset=utf-8", status)
+def _refusal(status: int, reason: str) -> SiteAnswer:
+    return SiteAnswer(f"{reason}\n".encode(), "text/plain; charset=utf-8", status)

@@ -49,7 +49,7 @@ class NotFoundError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SiteAnswer:
     """The content of an address."""
 
     content: bytes
@@ -71,7 +71,7 @@ class Site:
         self._indexer = Indexer(self._catalogue, self._index, self._search)
         self._library = Library()
         self._redactor = Redactor(secrets_in(os.environ))
-        self._routes: Sequence[tuple[re.Pattern[str], Callable[..., Answer]]] = [
+        self._routes: Sequence[tuple[re.Pattern[str], Callable[..., SiteAnswer]]] = [
             (re.compile(pattern), answer)
             for pattern, answer in (
                 ("", self._runs),
@@ -100,7 +100,7 @@ class Site:
         self._indexer.stop()
         self._index.close()
 
-    def answer(self, path: str, query: Query) -> Answer:
+    def answer(self, path: str, query: Query) -> SiteAnswer:
         """Return the answer to an address below the root; problems are pages, too."""
         matches = ((found, answer) for pattern, answer in self._routes if (found := pattern.fullmatch(path)))
         found, answer = next(matches, (None, None))
@@ -113,7 +113,7 @@ class Site:
         except (UnreadableRunError, JobError, JournalError) as error:
             return self._problem("This run can't be read", str(error), 422)
 
-    def accept(self, path: str, body: object) -> Answer:
+    def accept(self, path: str, body: object) -> SiteAnswer:
         """Store what a person says about a trial, and answer all that is said about it."""
         found = re.fullmatch(r"runs/(?P<run>[^/]+)/annotations", path)
         if found is None or not isinstance(body, dict):
@@ -141,28 +141,28 @@ class Site:
 
     # The pages.
 
-    def _runs(self, query: Query) -> Answer:
+    def _runs(self, query: Query) -> SiteAnswer:
         runs = self._catalogue.runs()
         shown = runs if query.get("all") else runs[:FIRST]
         folder = ", ".join(map(str, self._folders))
         return self._page("runs.html", "Runs", runs=shown, more=len(runs) - len(shown), folder=folder)
 
-    def _trend(self, query: Query) -> Answer:  # noqa: ARG002 (as the other pages)
+    def _trend(self, query: Query) -> SiteAnswer:  # noqa: ARG002 (as the other pages)
         runs = self._catalogue.runs()
         return self._page("trend.html", "Trend", trends=trends_of(runs, self._indexer.changes(runs)))
 
-    def _compare(self, query: Query) -> Answer:
+    def _compare(self, query: Query) -> SiteAnswer:
         runs = [run for run in self._catalogue.runs() if run.figures]
         before, after = query.get("before", ""), query.get("after", "")
         if before and after and before != after:
             there = urlencode({"baseline": before})
-            return Answer(b"", status=303, location=f"{self._root}runs/{quote(after, safe='')}/?{there}#baseline")
+            return SiteAnswer(b"", status=303, location=f"{self._root}runs/{quote(after, safe='')}/?{there}#baseline")
         problem = "These are the same run: choose two runs." if before else ""
         after = after or (runs[0].id if runs else "")
         before = before or (runs[1].id if len(runs) > 1 else "")
         return self._page("compare.html", "Compare", runs=runs, before=before, after=after, problem=problem, events="")
 
-    def _find(self, query: Query) -> Answer:
+    def _find(self, query: Query) -> SiteAnswer:
         page = query.get("page", "0")
         wanted = Wanted(
             text=query.get("text", ""),
@@ -173,7 +173,7 @@ class Site:
         )
         return self._page("search.html", "Search", found=self._search.find(wanted), wanted=wanted, shown=SHOWN)
 
-    def _run(self, query: Query, run: str) -> Answer:
+    def _run(self, query: Query, run: str) -> SiteAnswer:
         folder = self._folder(run)
         stamp, baseline = self._catalogue.stamp(run), query.get("baseline", "")
         report, note = self._library.report(folder, stamp)
@@ -191,10 +191,10 @@ class Site:
             packs=(),
         )
 
-    def _live(self, query: Query, run: str) -> Answer:  # noqa: ARG002 (as the other pages)
+    def _live(self, query: Query, run: str) -> SiteAnswer:  # noqa: ARG002 (as the other pages)
         folder = self._folder(run)
         if is_only_report(folder):
-            return Answer(b"", status=303, location="./")
+            return SiteAnswer(b"", status=303, location="./")
         status = self._catalogue.watcher(folder).look(time.time(), time.monotonic())
         trials = latest_trials(folder / JOURNAL)
         failed = [trial for trial in trials if not trial.passed and trial.solutions is None][:FAILURES]
@@ -208,7 +208,7 @@ class Site:
             events=urlencode({"run": run}),
         )
 
-    def _trial(self, query: Query, run: str) -> Answer:
+    def _trial(self, query: Query, run: str) -> SiteAnswer:
         """Answer the dialogue of one trial, which is found by its place in the list, and by what it is."""
         folder = self._folder(run)
         report, _ = self._library.report(folder, self._catalogue.stamp(run))
@@ -222,9 +222,9 @@ class Site:
         if trial is None:
             raise NotFoundError("This run has no such trial any more; load the page again.")
         (shown,) = dialogues_of(report, [trial], folder, beside)
-        return Answer(encoded_quickly(shown), "application/json")
+        return SiteAnswer(encoded_quickly(shown), "application/json")
 
-    def _annotate(self, run: str, given: Query) -> Answer:
+    def _annotate(self, run: str, given: Query) -> SiteAnswer:
         folder = self._folder(run)
         report, _ = self._library.report(folder, self._catalogue.stamp(run))
         trial = _named(report.trials, given)
@@ -237,34 +237,34 @@ class Site:
         note = self._redactor.text(given.get("note", ""))
         add(folder, annotation_of(trial, Opinion(given.get("opinion", "")), note, getuser()))
         (shown,) = dialogues_of(report, [trial], folder, None)
-        return Answer(encoded_quickly(shown.get("annotations", [])), "application/json")
+        return SiteAnswer(encoded_quickly(shown.get("annotations", [])), "application/json")
 
-    def _file(self, query: Query, run: str, path: str) -> Answer:  # noqa: ARG002 (as the other pages)
+    def _file(self, query: Query, run: str, path: str) -> SiteAnswer:  # noqa: ARG002 (as the other pages)
         """Answer a file in the folder of a run, as it is stored."""
         folder = self._folder(run).resolve()
         found = (folder / path.replace("\0", "")).resolve()
         if not found.is_relative_to(folder) or not found.is_file() or found.suffix not in {".json", ".jsonl"}:
             raise NotFoundError("This run has no such file.")
-        return Answer(found.read_bytes(), "text/plain; charset=utf-8")
+        return SiteAnswer(found.read_bytes(), "text/plain; charset=utf-8")
 
-    def _static(self, query: Query, name: str) -> Answer:  # noqa: ARG002 (as the other pages)
+    def _static(self, query: Query, name: str) -> SiteAnswer:  # noqa: ARG002 (as the other pages)
         kind = {"css": "text/css", "js": "text/javascript"}[name.rpartition(".")[2]]
         if name.startswith("page."):
-            return Answer(text_of(name).encode(), f"{kind}; charset=utf-8")
+            return SiteAnswer(text_of(name).encode(), f"{kind}; charset=utf-8")
         path = _TEMPLATES / name
         if not path.is_file():
             raise NotFoundError("There is no such file.")
-        return Answer(path.read_bytes(), f"{kind}; charset=utf-8")
+        return SiteAnswer(path.read_bytes(), f"{kind}; charset=utf-8")
 
-    def _problem(self, heading: str, problem: str, status: int) -> Answer:
+    def _problem(self, heading: str, problem: str, status: int) -> SiteAnswer:
         return self._page("problem.html", "", heading=heading, problem=problem, status_code=status, events="")
 
-    def _page(self, template: str, here: str, *, status_code: int = 200, **values: object) -> Answer:
+    def _page(self, template: str, here: str, *, status_code: int = 200, **values: object) -> SiteAnswer:
         """Render a template; what all of them show is added."""
         known = {"root": self._root, "here": here, "version": self._version, "indexing": self._indexer.status}
         every = {**known, "events": "page=1", "trouble": self._index.trouble, **values}
         text = self._environment.get_template(template).render(every)
-        return Answer(text.encode("utf-8", "backslashreplace"), status=status_code)
+        return SiteAnswer(text.encode("utf-8", "backslashreplace"), status=status_code)
 
     def _folder(self, run: str) -> Path:
         folder = self._catalogue.folder(run)
@@ -290,8 +290,8 @@ class Site:
         return found
 
 
-def _refused(status: int, why: str) -> Answer:
-    return Answer(encoded_quickly({"error": why}), "application/json", status)
+def _refused(status: int, why: str) -> SiteAnswer:
+    return SiteAnswer(encoded_quickly({"error": why}), "application/json", status)
 
 
 def identity(found: Trial | Hit) -> str:

@@ -17,7 +17,7 @@ WIDTH, LABELS = 900, 8
 COLOURS = 8
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
+class TrendChange(msgspec.Struct, frozen=True, kw_only=True):
     """The difference of one subject from its run before, by the statistics of `crmeval compare`."""
 
     suite: str
@@ -37,10 +37,10 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
         return "better" if self.difference > 0 else "worse"
 
 
-def change_of(contrast: Contrast) -> Change:
+def change_of(contrast: Contrast) -> TrendChange:
     """Return what the index keeps of a contrast."""
     difference = contrast.difference
-    return Change(
+    return TrendChange(
         suite=contrast.suite,
         subject=contrast.subject,
         paired=contrast.paired,
@@ -60,7 +60,7 @@ class Step:
     figure: SubjectFigure
     before: str
     """The run before that has the same suite and subject; empty for the first."""
-    change: Change | None
+    change: TrendChange | None
     """The difference from it; None if there is no such run, or it has not been computed yet."""
 
     @property
@@ -102,7 +102,7 @@ class SuiteTrend:
     """Subject -> its results, the newest first."""
 
 
-Changes = Mapping[tuple[str, str], Sequence[Change]]
+Changes = Mapping[tuple[str, str], Sequence[TrendChange]]
 """A run and the run before -> how its subjects differ."""
 
 
@@ -140,7 +140,7 @@ def _steps(runs: Sequence[RunEntry], changes: Changes) -> dict[tuple[str, str], 
     return found
 
 
-def _is_of(change: Change, figure: SubjectFigure) -> bool:
+def _is_of(change: TrendChange, figure: SubjectFigure) -> bool:
     return (change.suite, change.subject) == (figure.suite, figure.subject)
 
 

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from pytest_crmeval.domain.file_outcome import FileOutcome, TestVerdict
-from pytest_crmeval.domain.judgement import Answer, Grade, Judgement, Statement, StatementAnswer
+from pytest_crmeval.domain.judgement import Grade, JudgeAnswer, Judgement, Statement, StatementAnswer
 from pytest_crmeval.domain.score import Score, Verdict
 from pytest_crmeval.domain.trial import Labels, Trial
 from pytest_crmeval.journal.solutions.outcomes import SolutionOutcome, TestOutcome
@@ -32,7 +32,7 @@ def hostile() -> Trial:
         scores=failed_scores(f"turn 1: {EVIL}", f"{EVIL} expected '{EVIL}', actual '{EVIL}'", f"x missing: {EVIL}"),
         labels=Labels(complexity=EVIL, category=EVIL, tags=(EVIL,), split=EVIL),
         judgement=Judgement(
-            grades=(Grade(answers=(StatementAnswer(answer=Answer.FALSE, reason=EVIL),)),),
+            grades=(Grade(answers=(StatementAnswer(answer=JudgeAnswer.FALSE, reason=EVIL),)),),
             statements=(Statement(turn=1, quote=EVIL),),
         ),
         notes=(EVIL,),

@@ -10,7 +10,7 @@ from pytest_crmeval.agents.scripted import Scripted, mute, parrot
 from pytest_crmeval.conversations.oracle import Oracle
 from pytest_crmeval.conversations.play import observe, play
 from pytest_crmeval.domain.conversation import Conversation
-from pytest_crmeval.domain.expectation import Answer, Expectation
+from pytest_crmeval.domain.expectation import Expectation, PublishedReply
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall, ToolResult, agent_says, crm_says, user_says
 from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.ports.crm import Crm
@@ -179,8 +179,13 @@ def prompting(
 
 
 SECRET = conversation(
-    turn("Whom do we know?", call("write", name="Zebedee"), facts=["Quagga"], answer=Answer(text="It is done, Sir.")),
-    turn("Note on {{turn_1.id}}", call("refuse", rate=7.25), succeeds=False, answer=Answer(others=("Alas.",))),
+    turn(
+        "Whom do we know?",
+        call("write", name="Zebedee"),
+        facts=["Quagga"],
+        answer=PublishedReply(text="It is done, Sir."),
+    ),
+    turn("Note on {{turn_1.id}}", call("refuse", rate=7.25), succeeds=False, answer=PublishedReply(others=("Alas.",))),
 )
 LEAKS: Mapping[str, tuple[Leak, str]] = {
     "the reply": (hinting(lambda expected: expected.answer and expected.answer.text), "user: It is done, Sir."),

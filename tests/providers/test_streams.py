@@ -8,7 +8,7 @@ import pytest
 
 from pytest_crmeval.domain.messages import Reply, ToolCall, user_says
 from pytest_crmeval.domain.usage import Usage
-from pytest_crmeval.models.backend import Answer as Answered
+from pytest_crmeval.models.backend import BackendAnswer as Answered
 from pytest_crmeval.models.retrying_model import RetryingModel
 from pytest_crmeval.models.sdks.anthropic import anthropic_backend
 from pytest_crmeval.models.sdks.openai import openai_backend

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.sandboxes.piston.wire import Answer
+from pytest_crmeval.sandboxes.piston.wire import PistonAnswer
 
 DATA = "shared/data/piston/responses.jsonl"
 
@@ -22,7 +22,7 @@ def recordings() -> dict[str, dict[str, Any]]:
     return {record["case"]: record for record in records}
 
 
-def recorded(case: str) -> Answer:
+def recorded(case: str) -> PistonAnswer:
     """Return one as our client would have read it."""
     record = recordings()[case]
-    return Answer(status=record["status"], body=record["body"].encode(), seconds=record["secs"])
+    return PistonAnswer(status=record["status"], body=record["body"].encode(), seconds=record["secs"])

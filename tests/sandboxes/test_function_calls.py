@@ -12,7 +12,7 @@ from pytest_crmeval.journal.solutions.outcomes import SolutionOutcome, Ungradabl
 from pytest_crmeval.ports.sandbox import Sandbox
 from pytest_crmeval.sandboxes.local import LocalSandbox
 from pytest_crmeval.solutions.files import read
-from pytest_crmeval.solutions.play.solution import Judge, Rules
+from pytest_crmeval.solutions.play.solution import ProgramJudge, Rules
 from pytest_crmeval.solutions.play.solution_file import judging_by
 from pytest_crmeval.solutions.problem import TestChoice
 from pytest_crmeval.solutions.problems import opened
@@ -39,7 +39,7 @@ def judged(
         text = "".join(json.dumps(record) + "\n" for record in records)
         (folder / name).write_text(text, encoding="utf-8")
     problems = opened([folder / "problems.jsonl"], TestChoice(max_generated=None))
-    with Judge(sandbox, Rules()) as judge:
+    with ProgramJudge(sandbox, Rules()) as judge:
         judging = judging_by(problems.get, judge, sandbox)
         return [judging(line) if isinstance(line, Solution) else line for line in read(folder / "samples.jsonl")]
 

@@ -13,7 +13,7 @@ from pytest_crmeval.journal.solutions.outcomes import SolutionOutcome
 from pytest_crmeval.ports.sandbox import Language, Program
 from pytest_crmeval.sandboxes.local import LocalSandbox
 from pytest_crmeval.solutions.files import read
-from pytest_crmeval.solutions.play.solution import Judge, Rules, judge
+from pytest_crmeval.solutions.play.solution import ProgramJudge, Rules, judge
 from pytest_crmeval.solutions.problem import Checker, CheckerStyle, Problem, ProblemTest
 from pytest_crmeval.solutions.problems import opened
 from pytest_crmeval.solutions.solution import Solution
@@ -136,7 +136,7 @@ def test_checkers_of_every_style(cpp: LocalSandbox, style: CheckerStyle) -> None
     language = Language.PYTHON if style is CheckerStyle.STDOUT else Language.CPP
     task = checked(style, ANY_GREATER[style], language)
     programs = ["print(2)", "print(987)", "print(1)", "print('x')"]
-    with Judge(cpp, Rules()) as one:
+    with ProgramJudge(cpp, Rules()) as one:
         outcomes = [one.judge(solution(source), task) for source in programs]
 
     assert ["AC", "AC", "WA", "WA"] == [str(each.verdict) for each in outcomes], outcomes
@@ -245,7 +245,7 @@ def test_several_threads_share_a_judge(cpp: LocalSandbox) -> None:
     asked = [
         (source, task, verdicts[place]) for source, verdicts in programs.items() for place, task in enumerate(tasks)
     ]
-    with Judge(cpp, Rules()) as one, ThreadPoolExecutor(6) as pool:
+    with ProgramJudge(cpp, Rules()) as one, ThreadPoolExecutor(6) as pool:
         outcomes = list(pool.map(lambda each: one.judge(solution(each[0]), each[1]), asked * 5))
 
     assert [verdict for _, _, verdict in asked] * 5 == [str(outcome.verdict) for outcome in outcomes]
@@ -268,7 +268,7 @@ def test_humaneval(auto: LocalSandbox, name: str, solved: int) -> None:
     problems = opened([HUMANEVAL / "problems_stdio.jsonl"])
     solutions = [each for each in read(path) if isinstance(each, Solution)]
     tasks = [task for each in solutions if (task := problems.get(each.problem)) is not None]
-    with Judge(auto, Rules()) as one, ThreadPoolExecutor(auto.slots) as pool:
+    with ProgramJudge(auto, Rules()) as one, ThreadPoolExecutor(auto.slots) as pool:
         outcomes = list(pool.map(one.judge, solutions, tasks))
 
     assert (164, 164, solved) == (len(tasks), len(outcomes), sum(outcome.solved for outcome in outcomes))
@@ -292,6 +292,6 @@ def test_a_users_testlib_is_compiled_into_the_checker(cpp: LocalSandbox, tmp_pat
     for testlib in (tmp_path / "testlib.h", None):
         task = opened([tmp_path / "p.jsonl"], testlib=testlib).get("p")
         assert task is not None
-        with Judge(cpp, Rules()) as one:
+        with ProgramJudge(cpp, Rules()) as one:
             found.append([str(one.judge(each, task).verdict) for each in solutions])
     assert [["AC", "WA"], ["JE", "JE"]] == found

@@ -6,10 +6,10 @@ import pytest
 
 from pytest_crmeval.ports.sandbox import Execution, Language, Limits, SandboxError
 from pytest_crmeval.sandboxes.piston.answers import ExceededError, Ran, Stage, TroubleError, ran, runtimes
-from pytest_crmeval.sandboxes.piston.endings import Terms, UnseenError, execution, framed_execution, refusal
+from pytest_crmeval.sandboxes.piston.endings import RunTerms, UnseenError, execution, framed_execution, refusal
 from pytest_crmeval.sandboxes.piston.frames import Frame
 from pytest_crmeval.sandboxes.piston.languages import versions
-from pytest_crmeval.sandboxes.piston.requests import Request
+from pytest_crmeval.sandboxes.piston.requests import ProgramRequest
 from tests.sandboxes.recordings import recorded, recordings
 
 LIMITS = Limits(cpu_seconds=3, wall_seconds=3, memory_bytes=1 << 28, output_bytes=1 << 20)
@@ -99,7 +99,7 @@ FATES = {
 }
 
 
-def terms(case: str) -> Terms:
+def terms(case: str) -> RunTerms:
     """Return what the case asked for, all of it granted."""
     limits = ASKED.get(case, LIMITS)
     granted = {
@@ -108,7 +108,7 @@ def terms(case: str) -> Terms:
         "run_memory_limit": limits.memory_bytes,
         "compile_timeout": 100,
     }
-    return Terms(limits=limits, granted=granted, address="http://piston")
+    return RunTerms(limits=limits, granted=granted, address="http://piston")
 
 
 def shown(ended: Execution) -> str:
@@ -209,7 +209,7 @@ def test_memory_that_the_server_did_not_grant_is_not_held_against_the_program() 
 def test_a_request_is_never_one_that_a_real_server_does_not_understand() -> None:
     """Both clocks are always asked for, none of them 0, which would mean without end."""
     tiny = Limits(cpu_seconds=0.0001, wall_seconds=0.0001, memory_bytes=1, output_bytes=1)
-    asked = Request(program=None, feed=None, limits=tiny).asked  # type: ignore[arg-type]  # not looked at
+    asked = ProgramRequest(program=None, feed=None, limits=tiny).asked  # type: ignore[arg-type]  # not looked at
 
     assert {"run_timeout": 1, "run_cpu_time": 1, "run_memory_limit": 1000} == {
         name: value for name, value in asked.items() if name.startswith("run_")

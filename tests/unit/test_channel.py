@@ -14,6 +14,7 @@ import pytest
 
 from pytest_crmeval.channel import (
     Acquire,
+    ChannelMessage,
     ControllerGoneError,
     Dropped,
     ExecnetChannel,
@@ -21,7 +22,6 @@ from pytest_crmeval.channel import (
     FindPlaybook,
     Finished,
     Join,
-    Message,
     NextJob,
     Quit,
     Settle,
@@ -100,7 +100,7 @@ def control_of(run: Controller, name: str = "gw0") -> RemoteControl:
 
 def test_every_message_has_a_handler_and_survives_the_journey() -> None:
     """One line in the table for each class."""
-    assert set(Message.__subclasses__()) == set(HANDLERS)
+    assert set(ChannelMessage.__subclasses__()) == set(HANDLERS)
     sent = Acquire("openai:m", 3, None, Charge(most=0.1, trial="t", agent="a"))
     assert (7, sent) == decode_message(encode((7, "Acquire", sent)))
 

@@ -9,7 +9,7 @@ from pytest_crmeval.conversations.calibration.flaws import FLAWS
 from pytest_crmeval.conversations.calibration.lies import LIES
 from pytest_crmeval.conversations.calibration.misreadings import MISREADINGS
 from pytest_crmeval.conversations.calibration.rehearsal import Rehearsal
-from pytest_crmeval.conversations.calibration.tally import WHY, Miss, Share, Tally, share_of
+from pytest_crmeval.conversations.calibration.tally import WHY, AgentAccuracy, Miss, Share, share_of
 from pytest_crmeval.conversations.calibration.variants import Deviant, Kinds, Variant, with_reply
 from pytest_crmeval.conversations.calibration.wordings import WORDINGS
 from pytest_crmeval.conversations.oracle import Oracle
@@ -47,10 +47,10 @@ class Calibration:
     """The verdicts of the scorers on agents whose correct verdict is known."""
 
     cases: int
-    agents: Mapping[str, Tally]
+    agents: Mapping[str, AgentAccuracy]
     """The oracle, which must always pass, and agents that call nothing, which must never pass."""
-    corrupted: Mapping[str, Tally]
-    equivalent: Mapping[str, Tally]
+    corrupted: Mapping[str, AgentAccuracy]
+    equivalent: Mapping[str, AgentAccuracy]
     labelled: Sequence[Share] = ()
     """Results for labelled replies; they are independent of ``cases``."""
 
@@ -122,7 +122,7 @@ def calibrate(  # noqa: PLR0913 (each is another thing, and most are left out)
     with the number of cases that are done.
     """
     bench = _Bench(observe, scorers, tools, recites=recites)
-    agents = {agent: Tally(kind=agent) for agent in (Oracle.name, *(bluffer.name for bluffer in bluffers))}
+    agents = {agent: AgentAccuracy(kind=agent) for agent in (Oracle.name, *(bluffer.name for bluffer in bluffers))}
     for done, case in enumerate(cases, start=1):
         evidence = observe(case, Oracle(case, recites=recites))
         right = Variant(turn=1, what="as it should be")
@@ -144,8 +144,8 @@ class _Bench:
         self._scorers = scorers
         self._tools = tools
         self._recites = recites
-        self.corrupted = {kind: Tally(kind=kind) for kind in CORRUPTED}
-        self.equivalent = {kind: Tally(kind=kind) for kind in EQUIVALENT}
+        self.corrupted = {kind: AgentAccuracy(kind=kind) for kind in CORRUPTED}
+        self.equivalent = {kind: AgentAccuracy(kind=kind) for kind in EQUIVALENT}
 
     def vary(self, case: Conversation, evidence: Evidence, tries: int) -> None:
         """Play variants of every kind of one case, until each kind was tried ``tries`` times."""
@@ -190,20 +190,20 @@ def _score_reason(score: Score) -> str:
     return f"{score.name}: {score.reason}".replace("\n", "; ")
 
 
-def _share(tallies: Mapping[str, Tally]) -> float:
+def _share(tallies: Mapping[str, AgentAccuracy]) -> float:
     tried = sum(tally.tried for tally in tallies.values())
     return sum(tally.right for tally in tallies.values()) / tried if tried else 1.0
 
 
-def _passed(name: str, tally: Tally) -> float:
+def _passed(name: str, tally: AgentAccuracy) -> float:
     return tally.share if name == Oracle.name else 1 - tally.share
 
 
-def _listed(tallies: Mapping[str, Tally]) -> JsonObject:
+def _listed(tallies: Mapping[str, AgentAccuracy]) -> JsonObject:
     return {kind: tally.to_dict() for kind, tally in tallies.items()}
 
 
-def _table(title: str, right: str, tallies: Mapping[str, Tally]) -> Iterator[str]:
+def _table(title: str, right: str, tallies: Mapping[str, AgentAccuracy]) -> Iterator[str]:
     yield from ("", f"{title:24}{'tried':>8}{right:>10}{'share':>8}")
     for kind, tally in tallies.items():
         share = f"{tally.share:.3f}" if tally.tried else "-"
@@ -212,7 +212,7 @@ def _table(title: str, right: str, tallies: Mapping[str, Tally]) -> Iterator[str
     yield f"{'in all':24}{tried:8}{done:10}{_share(tallies):8.3f}"
 
 
-def _misses(title: str, tallies: Mapping[str, Tally]) -> Iterator[str]:
+def _misses(title: str, tallies: Mapping[str, AgentAccuracy]) -> Iterator[str]:
     for kind, tally in tallies.items():
         if tally.misses:
             why = f": {WHY[kind]}" if kind in WHY else ""

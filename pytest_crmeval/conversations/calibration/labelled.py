@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from pytest_crmeval.conversations.calibration.tally import Miss, Share, Tally, share_of
+from pytest_crmeval.conversations.calibration.tally import AgentAccuracy, Miss, Share, share_of
 from pytest_crmeval.conversations.calibration.variants import with_reply
 from pytest_crmeval.conversations.oracle import Oracle
 from pytest_crmeval.conversations.play import observe, play_reference
@@ -79,7 +79,7 @@ def played(plays: Sequence[LabelledPlay], crm: Crm) -> Iterator[tuple[LabelledPl
 
 def labelled_shares(name: str, replies: Iterable[JudgedReply]) -> Sequence[Share]:
     """Return how many false replies were caught, and how many true ones accepted."""
-    tallies = {is_true: Tally(kind=name) for is_true in (False, True)}
+    tallies = {is_true: AgentAccuracy(kind=name) for is_true in (False, True)}
     for reply in replies:
         miss = None if reply.right else Miss(case=reply.case, turn=reply.turn, what=reply.text, reason=reply.fault)
         tallies[reply.is_true].add(reply.case, miss)

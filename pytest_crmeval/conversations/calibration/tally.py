@@ -45,7 +45,7 @@ class Miss:
 
 
 @dataclass(slots=True, kw_only=True)
-class Tally:
+class AgentAccuracy:
     """How often one kind of agent was scored correctly."""
 
     kind: str
@@ -105,7 +105,7 @@ class Share:
         return f"{self.name:48}{self.tried:7}{self.right:9}{self.right / self.tried:8.3f}   {low:.3f} to {high:.3f}"
 
 
-def share_of(name: str, tallies: Iterable[Tally]) -> Share:
+def share_of(name: str, tallies: Iterable[AgentAccuracy]) -> Share:
     """Return the share of several kinds together."""
     parts: dict[str, tuple[int, int]] = {}
     for tally in tallies:

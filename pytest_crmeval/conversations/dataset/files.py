@@ -15,7 +15,7 @@ from pytest_crmeval.conversations.dataset.index_cache import LARGE, ChunkIndex, 
 from pytest_crmeval.conversations.dataset.records import ConversationRecord, TurnRecord, UserRecord
 from pytest_crmeval.domain.conversation import NOW, Conversation, Segment, SimulatedUser, Turn
 from pytest_crmeval.domain.dataset_error import SHOWN, DatasetError, located
-from pytest_crmeval.domain.expectation import Answer, Expectation
+from pytest_crmeval.domain.expectation import Expectation, PublishedReply
 from pytest_crmeval.domain.messages import ToolCall
 from pytest_crmeval.ports import crm_calls
 from pytest_crmeval.ports.crm_calls import writes
@@ -281,7 +281,7 @@ def _turn(record: TurnRecord) -> Turn:
                 name: [ToolCall(tool=call.expected_tool, arguments=call.expected_args) for call in calls]
                 for name, calls in record.mistakes.items()
             },
-            answer=Answer(
+            answer=PublishedReply(
                 text=response.text.strip(),
                 others=tuple(answer.strip() for answer in response.answers if answer.strip()),
                 judged=response.requires_judge or response.evaluation.lower() == "judge",

@@ -15,11 +15,11 @@ _Id = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"\S")]
 _Whole = Annotated[int, msgspec.Meta(ge=1)]
 
 
-class Record(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+class FileObject(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """An object of the file; unknown fields are refused, because a misspelt field would be ignored."""
 
 
-class ExpectedResponse(Record):
+class ExpectedResponse(FileObject):
     """What the published format says about the reply."""
 
     text: str = ""
@@ -28,14 +28,14 @@ class ExpectedResponse(Record):
     requires_judge: bool = False
 
 
-class CallRecord(Record):
+class CallRecord(FileObject):
     """A further call of a turn."""
 
     expected_tool: str
     expected_args: dict[str, Any] = {}
 
 
-class TurnRecord(Record):
+class TurnRecord(FileObject):
     """One turn as written in a file."""
 
     turn_id: int
@@ -88,7 +88,7 @@ _DIGITS = bytes.maketrans(b"0123456789abcdef", b"0" * 16)
 _ID_LINE = f"{UUID(int=0)}\n".encode()
 
 
-class SeedData(Record, rename="pascal"):
+class SeedData(FileObject, rename="pascal"):
     """Rows by entity and id; ids are UUIDs."""
 
     client: Rows = {}
@@ -119,7 +119,7 @@ def _usual_form(identity: str, entity: str) -> str:
         raise ValueError(f"{entity}: {identity!r} is not a UUID") from None
 
 
-class SeedTable(Record):
+class SeedTable(FileObject):
     """Rows of one entity without repeating the names of their columns; the first column is the id."""
 
     columns: Annotated[list[str], msgspec.Meta(min_length=1)]
@@ -136,7 +136,7 @@ class SeedTable(Record):
         }
 
 
-class InitialEntities(Record):
+class InitialEntities(FileObject):
     """What the CRM holds at the start; both forms can be used at once."""
 
     seed_data: SeedData = msgspec.field(default_factory=SeedData)
@@ -160,7 +160,7 @@ class InitialEntities(Record):
 StateRows = list[dict[str, Any]]
 
 
-class ExpectedState(Record, rename="pascal"):
+class ExpectedState(FileObject, rename="pascal"):
     """Rows at the end, by entity; an entity that is left out ends as the reference calls leave it."""
 
     client: StateRows | None = None
@@ -187,7 +187,7 @@ class CumulativeContext(msgspec.Struct):
     segment_summaries: list[SegmentSummary] = []
 
 
-class UserRecord(Record):
+class UserRecord(FileObject):
     """A simulated user."""
 
     goal: Annotated[str, msgspec.Meta(min_length=1, pattern=r"\S", description="What the user wants to have done.")]
@@ -200,7 +200,7 @@ class UserRecord(Record):
         return "\n".join([self.goal, *self.facts])
 
 
-class ConversationRecord(Record):
+class ConversationRecord(FileObject):
     """One line of a file."""
 
     conversation_id: _Id

@@ -32,7 +32,7 @@ class DeadEndError(Exception):
     """The conversation can't be continued and has to be started again."""
 
 
-class Scene(Protocol):
+class NamingScope(Protocol):
     """The part of a Story that is needed to refer to a record."""
 
     chance: SeededRandom
@@ -44,7 +44,7 @@ Way = tuple[Referent, float]
 """A way to refer to a record, with its weight."""
 
 
-def refer_to(story: Scene, row: Row) -> Referent:
+def refer_to(story: NamingScope, row: Row) -> Referent:
     """Return words for a record that can't mean any other record."""
     ways = list(_WAYS[row.entity](story, row))
     if not ways:
@@ -70,14 +70,14 @@ def _pronoun(subject: str, object_: str, own: str) -> Way:
     return Referent(object=object_, own=own, subject=subject, known=True, skills=PRONOUN), 12.0
 
 
-def short_name(story: Scene, row: Row) -> str:
+def short_name(story: NamingScope, row: Row) -> str:
     """Return the distinctive part of a name, if no other client or company has it, else the whole name."""
     others = [other for entity in ("Client", "Company") for other in story.world.of(entity) if other is not row]
     alone = row.known_as and not any(row.known_as.casefold() in other.full_name.casefold() for other in others)
     return row.known_as if alone else row.full_name
 
 
-def _client(story: Scene, row: Row) -> Iterator[Way]:
+def _client(story: NamingScope, row: Row) -> Iterator[Way]:
     if story.subject is row:
         yield _pronoun("they", "them", "their")
     short = short_name(story, row)
@@ -87,7 +87,7 @@ def _client(story: Scene, row: Row) -> Iterator[Way]:
         yield _called(f"our {row['industry']} client", DESCRIBED), 0.5
 
 
-def _contact(story: Scene, row: Row) -> Iterator[Way]:
+def _contact(story: NamingScope, row: Row) -> Iterator[Way]:
     if story.subject is row:
         yield _pronoun("she", "her", "her") if row.feminine else _pronoun("he", "him", "his")
     skills = ALIKE if len(story.world.of("Contact", last_name=row["last_name"])) > 1 else NAMED
@@ -103,7 +103,7 @@ def _contact(story: Scene, row: Row) -> Iterator[Way]:
         yield _called(f"{whose} {row['title']}", DESCRIBED), 1.5
 
 
-def _deal(story: Scene, row: Row) -> Iterator[Way]:
+def _deal(story: NamingScope, row: Row) -> Iterator[Way]:
     if story.subject is row:
         yield _pronoun("it", "it", "its")
         yield _called("that deal", PRONOUN, known=True), 4.0
@@ -134,7 +134,7 @@ def _standing_out(row: Row, rows: Sequence[Row], what: str) -> Iterator[str]:
         yield f"smaller {what}" if pair else f"smallest {what}"
 
 
-def _paper(story: Scene, row: Row, what: str) -> Iterator[Way]:
+def _paper(story: NamingScope, row: Row, what: str) -> Iterator[Way]:
     """Yield pronouns for a quote or contract; not *it* for a new one, which could also mean its deal."""
     if story.subject is row and row.seeded:
         yield _pronoun("it", "it", "its")
@@ -142,7 +142,7 @@ def _paper(story: Scene, row: Row, what: str) -> Iterator[Way]:
         yield _called(f"that {what}", PRONOUN, known=row.seeded), 8.0
 
 
-def _quote(story: Scene, row: Row) -> Iterator[Way]:
+def _quote(story: NamingScope, row: Row) -> Iterator[Way]:
     yield from _paper(story, row, "quote")
     deal = story.world.deal_of(row)
     on = "it" if story.subject is deal else f"the {deal['name']} deal"
@@ -161,7 +161,7 @@ def _quote(story: Scene, row: Row) -> Iterator[Way]:
         yield _called(f"quote {row.ref}"), 0.4 if len(quotes) < 3 else 2.0  # noqa: PLR2004
 
 
-def _contract(story: Scene, row: Row) -> Iterator[Way]:
+def _contract(story: NamingScope, row: Row) -> Iterator[Way]:
     yield from _paper(story, row, "contract")
     client = story.world.client_of(row)
     whose = "their" if story.subject is client else possessive(short_name(story, client))
@@ -178,12 +178,12 @@ def _contract(story: Scene, row: Row) -> Iterator[Way]:
         yield _called(f"contract {row.ref}"), 0.3
 
 
-def _company(story: Scene, row: Row) -> Iterator[Way]:
+def _company(story: NamingScope, row: Row) -> Iterator[Way]:
     yield _called(row.full_name), 2.0
     yield _called(short_name(story, row)), 1.0
 
 
-_WAYS: Mapping[str, Callable[[Scene, Row], Iterator[Way]]] = {
+_WAYS: Mapping[str, Callable[[NamingScope, Row], Iterator[Way]]] = {
     "Client": _client,
     "Company": _company,
     "Contact": _contact,

@@ -213,6 +213,6 @@ class StartingRows:
             self.world.add_seeded("Company", self.chance.uuid(), columns, known_as=core)
 
 
-def address(chance: SeededRandom, place: "vocabulary.Place") -> str:
+def address(chance: SeededRandom, place: "vocabulary.City") -> str:
     """Return an address in a city."""
     return place.address(chance.one_of(place.streets), chance.between(1, 180))

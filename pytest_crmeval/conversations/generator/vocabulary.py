@@ -39,7 +39,7 @@ class Companies:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class City:
     """A city, its streets, and a pattern of fictitious phone numbers."""
 
     city: str
@@ -121,10 +121,10 @@ def deal_notes() -> Sequence[str]:
 
 
 @cache
-def places() -> Sequence[Place]:
+def places() -> Sequence[City]:
     """Return cities; one without a phone pattern has that of its country."""
     phones = _words("places")["phones"]
-    return tuple(Place(**{"phone": phones[place["country"]], **_frozen(place)}) for place in _words("places")["place"])
+    return tuple(City(**{"phone": phones[place["country"]], **_frozen(place)}) for place in _words("places")["place"])
 
 
 @cache

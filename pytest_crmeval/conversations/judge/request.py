@@ -8,7 +8,7 @@ from pathlib import Path
 from pytest_crmeval.conversations.scorers.undecided import Undecided
 from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.json import Json, JsonObject
-from pytest_crmeval.domain.judgement import Answer, Grade, StatementAnswer
+from pytest_crmeval.domain.judgement import Grade, JudgeAnswer, StatementAnswer
 from pytest_crmeval.domain.messages import Tool, user_says
 from pytest_crmeval.models.judge import NoGradeError, encoded
 from pytest_crmeval.ports.chat_model import Completion, Prompt
@@ -30,7 +30,7 @@ CHECK = Tool(
                     "properties": {
                         "id": {"type": "string"},
                         "reason": {"type": "string", "description": "At most 20 words."},
-                        "answer": {"type": "string", "enum": [str(answer) for answer in Answer]},
+                        "answer": {"type": "string", "enum": [str(answer) for answer in JudgeAnswer]},
                     },
                     "required": ["id", "reason", "answer"],
                     "additionalProperties": False,
@@ -97,6 +97,6 @@ def _entry(entry: Json) -> tuple[str, StatementAnswer]:
     if not isinstance(entry, Mapping) or set(entry) != {"id", "reason", "answer"}:
         raise NoGradeError("an entry has to have id, reason and answer")
     name, reason, answer = (entry[field] for field in ("id", "reason", "answer"))
-    if not isinstance(name, str) or not isinstance(reason, str) or answer not in list(Answer):
-        raise NoGradeError(f"an entry is not valid; the answer is one of {', '.join(Answer)}")
-    return name, StatementAnswer(answer=Answer(str(answer)), reason=cut(" ".join(reason.split()), LONGEST_REASON))
+    if not isinstance(name, str) or not isinstance(reason, str) or answer not in list(JudgeAnswer):
+        raise NoGradeError(f"an entry is not valid; the answer is one of {', '.join(JudgeAnswer)}")
+    return name, StatementAnswer(answer=JudgeAnswer(str(answer)), reason=cut(" ".join(reason.split()), LONGEST_REASON))

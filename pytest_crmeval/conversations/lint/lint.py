@@ -28,7 +28,7 @@ SOME_ID = "00000000-0000-4000-8000-000000000000"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Location:
     """The location of a conversation."""
 
     file: str
@@ -37,12 +37,12 @@ class Place:
 
 
 @dataclass(slots=True, kw_only=True)
-class Count:
+class FindingCount:
     """How often a kind of problem was found."""
 
     turns: set[tuple[str, int, int]] = field(default_factory=set)
     lines: set[tuple[str, int]] = field(default_factory=set)
-    examples: list[tuple[Place, Finding]] = field(default_factory=list)
+    examples: list[tuple[Location, Finding]] = field(default_factory=list)
 
 
 class Lint:
@@ -53,13 +53,13 @@ class Lint:
         self.files: list[str] = []
         self.conversations = 0
         self.turns = 0
-        self.counts = {kind: Count() for kind in FindingKind}
+        self.counts = {kind: FindingCount() for kind in FindingKind}
         self.diversity = Diversity()
         self.reproducible = 0
         self._check = check
         self._examples = examples
-        self._ids: dict[str, Place] = {}
-        self._labels: dict[str, dict[str, list[tuple[Place, int]]]] = defaultdict(lambda: defaultdict(list))
+        self._ids: dict[str, Location] = {}
+        self._labels: dict[str, dict[str, list[tuple[Location, int]]]] = defaultdict(lambda: defaultdict(list))
 
     @property
     def invalid(self) -> int:
@@ -92,9 +92,9 @@ class Lint:
             record = decode(line, path, number)
         except DatasetError as error:
             text = str(error).removeprefix(f"{path}:{number}: ")
-            self._add(Place(file=str(path), line=number), Finding(kind=FindingKind.UNREADABLE_LINE, text=text))
+            self._add(Location(file=str(path), line=number), Finding(kind=FindingKind.UNREADABLE_LINE, text=text))
             return
-        place = Place(file=str(path), line=number, case=record.conversation_id)
+        place = Location(file=str(path), line=number, case=record.conversation_id)
         first = self._ids.setdefault(place.case, place)
         if first is not place:
             text = f"{place.case!r} is already used in {first.file}:{first.line}"
@@ -115,7 +115,7 @@ class Lint:
             label = masked(_label(turn), references=True)
             self._labels[masked(turn.user_utterance)][label].append((place, turn.turn_id))
 
-    def _add(self, place: Place, finding: Finding) -> None:
+    def _add(self, place: Location, finding: Finding) -> None:
         count = self.counts[finding.kind]
         count.lines.add((place.file, place.line))
         if finding.turn:

@@ -34,7 +34,7 @@ UNKNOWN = "no record or message has it"
 
 
 @dataclass(frozen=True, eq=False)
-class Statement:
+class StatedValue:
     """A value that a sentence states, and the records that it may be said of."""
 
     mention: Mention
@@ -91,7 +91,7 @@ def untrue_values(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:
     only = sentence.mentions[0].sort if len(sentence.mentions) == 1 and not sentence.words else ""
     heading = only in _CHOICES and sentence.text[-1:] != "." and len(facts.said) > 1
     for mention in sentence.mentions if not heading else ():
-        statement = Statement(mention, sentence, facts)
+        statement = StatedValue(mention, sentence, facts)
         if statement.sense in ("fact", "old") and mention.sort in COLUMNS:
             reason = _fault(statement)
         else:
@@ -101,7 +101,7 @@ def untrue_values(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:
             yield f'"{sentence.text[(before or [mention.start])[0] : mention.end].strip()}": {reason}'
 
 
-def _is_unknown(statement: Statement) -> bool:
+def _is_unknown(statement: StatedValue) -> bool:
     """Whether no record and no message has an id, a number, a date or an address."""
     mention, facts, value = statement.mention, statement.facts, statement.mention.value
     if mention.sort == "id":
@@ -115,7 +115,7 @@ def _is_unknown(statement: Statement) -> bool:
     return not known and not any(same(value, cell) for cell in cells) and not _is_granted(statement)
 
 
-def _fault(statement: Statement) -> str:
+def _fault(statement: StatedValue) -> str:
     """Return why a value is not true: out of date, of another record, or unknown; empty if it is borne out."""
     mention, facts, found = statement.mention, statement.facts, statement.found
     past = [key for key in found if statement.was_of(key)]
@@ -137,7 +137,7 @@ def _fault(statement: Statement) -> str:
     return "" if free or any(map(statement.was_of, facts.records.rows)) else UNKNOWN
 
 
-def _was_earlier(statement: Statement, past: Sequence[Key]) -> str:
+def _was_earlier(statement: StatedValue, past: Sequence[Key]) -> str:
     """Return where a value is said as what the turn has overwritten, and is older than that."""
     before, over = statement.facts.records.before, {*past} & {*statement.changed}
     if not over or _FIRST & statement.sentence.spelled or {*past} - over:
@@ -147,7 +147,7 @@ def _was_earlier(statement: Statement, past: Sequence[Key]) -> str:
     return statement.contradicted_by(min(over))
 
 
-def _unlike(statement: Statement, held: Sequence[Key]) -> str:
+def _unlike(statement: StatedValue, held: Sequence[Key]) -> str:
     """Return where a value is said of more records than have it, or beside values that only others have."""
     sentence, words = statement.sentence, statement.clause.said
     every: Sequence[Key] = ()
@@ -169,11 +169,11 @@ def _unlike(statement: Statement, held: Sequence[Key]) -> str:
     return ""
 
 
-def _group(statement: Statement) -> list[Statement]:
+def _group(statement: StatedValue) -> list[StatedValue]:
     """Return the values that describe the same record as one: side by side, one of each sort."""
-    group: list[Statement] = []
+    group: list[StatedValue] = []
     for mention in statement.sentence.mentions:
-        each = Statement(mention, statement.sentence, statement.facts)
+        each = StatedValue(mention, statement.sentence, statement.facts)
         if mention.sort in _DESCRIBING and each.sense == "fact":
             between = statement.sentence.text[group[-1].mention.end : mention.start] if group else ""
             if any(mention.sort == s.mention.sort for s in group) or re.search("total|together", between):
@@ -184,7 +184,7 @@ def _group(statement: Statement) -> list[Statement]:
     return group if any(s.mention is statement.mention for s in group) else [statement]
 
 
-def _is_of_another(statement: Statement) -> bool:
+def _is_of_another(statement: StatedValue) -> bool:
     """Whether a value is that of another record of the client, and the words set that one apart."""
     mention, sentence, facts, found = statement.mention, statement.sentence, statement.facts, statement.found
     named = {kind for kind, _ in sentence.keys}
@@ -205,10 +205,10 @@ def _is_of_another(statement: Statement) -> bool:
     return len(group) > 1 and described and not done
 
 
-def _is_excused(statement: Statement, past: Sequence[Key]) -> bool:
+def _is_excused(statement: StatedValue, past: Sequence[Key]) -> bool:
     """Whether a value that no record has now may be said: beside the new one, or because it was asked for."""
     facts, changed, sentence = statement.facts, statement.changed, statement.sentence
-    said = [Statement(each, s, facts) for s in facts.said for each in s.mentions if each.sort in COLUMNS]
+    said = [StatedValue(each, s, facts) for s in facts.said for each in s.mentions if each.sort in COLUMNS]
     row = facts.records.rows[past[0]] if past else {}
     new = any(holds(row, statement.columns, each.mention) and each.sense != "old" for each in said)
     if past and new and not _KEPT & statement.clause.said:
@@ -221,7 +221,7 @@ def _is_excused(statement: Statement, past: Sequence[Key]) -> bool:
     return not written_over and not was_so and _is_granted(statement)
 
 
-def _is_granted(statement: Statement) -> bool:
+def _is_granted(statement: StatedValue) -> bool:
     """Whether a value may be said although no record has it: the user or the CRM said it, or it is worked out."""
     mention, sentence, facts, value = statement.mention, statement.sentence, statement.facts, statement.mention.value
     if any(same(value, fact) for fact in facts.facts):

@@ -15,7 +15,7 @@ from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.redaction import Redactor
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.domain.wire import encoded
-from pytest_crmeval.models.cassettes.differences import HIDDEN, Request, difference
+from pytest_crmeval.models.cassettes.differences import HIDDEN, PresentRequest, difference
 from pytest_crmeval.models.cassettes.exchanges import (
     Dialogue,
     Digest,
@@ -28,7 +28,7 @@ from pytest_crmeval.models.cassettes.exchanges import (
 from pytest_crmeval.models.cassettes.files import (
     SCHEMA,
     CassetteError,
-    TranscriptError,
+    ReplayError,
     cassette_path,
     find,
     prompt_path,
@@ -179,7 +179,7 @@ class _Playback:
         self.folder = folder
         try:
             self._path, self._exchanges = find(folder, meter.purpose)
-        except TranscriptError as error:
+        except ReplayError as error:
             raise ModelError(Cause.NOT_RECORDED, f"{error}\n{_AFRESH}") from error
         except CassetteError as error:
             raise ModelError(Cause.NOT_RECORDED, f"{error}\nrecord it with --crmeval-record {folder}") from error
@@ -223,7 +223,7 @@ class _Playback:
 
     def _why(self, identity: ModelIdentity, prompt: Prompt) -> str:
         messages = [self._redactor.careful().json(line) for line in Dialogue().extend(prompt.messages)[1]]
-        request = Request(identity=identity, prompt=prompt, messages=messages)
+        request = PresentRequest(identity=identity, prompt=prompt, messages=messages)
         known = read_prompts(self.folder, self._exchanges)
         return difference(request, self._exchanges, self._played, known)
 

@@ -22,7 +22,7 @@ HIDDEN = "the recorded exchange contains a secret, which was not recorded; recor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class PresentRequest:
     """The present request."""
 
     identity: ModelIdentity
@@ -31,7 +31,9 @@ class Request:
     """The messages of the prompt as JSON."""
 
 
-def difference(request: Request, exchanges: Sequence[RecordedExchange], place: int, prompts: Mapping[str, Any]) -> str:
+def difference(
+    request: PresentRequest, exchanges: Sequence[RecordedExchange], place: int, prompts: Mapping[str, Any]
+) -> str:
     """Return the first field that differs from the recording, with a few lines of the diff.
 
     ``prompts`` has the recorded system prompts and tools that could be read.
@@ -46,7 +48,7 @@ def difference(request: Request, exchanges: Sequence[RecordedExchange], place: i
     return found[0] if found else "it equals a recorded request, but is sent more often than it was recorded"
 
 
-def _in_identity(request: Request, line: Mapping[str, Any]) -> Iterator[str]:
+def _in_identity(request: PresentRequest, line: Mapping[str, Any]) -> Iterator[str]:
     identity = request.identity
     fields: dict[str, tuple[str, Json]] = {
         "provider": ("the provider differs", identity.provider),
@@ -59,7 +61,7 @@ def _in_identity(request: Request, line: Mapping[str, Any]) -> Iterator[str]:
             yield f"{what} from what was recorded\n{_diff(before, now)}"
 
 
-def _in_prompt(request: Request, line: Mapping[str, Any], prompts: Mapping[str, Any]) -> Iterator[str]:
+def _in_prompt(request: PresentRequest, line: Mapping[str, Any], prompts: Mapping[str, Any]) -> Iterator[str]:
     before, now = line["prompt"], prompt_id(request.prompt)
     if before == now:
         return

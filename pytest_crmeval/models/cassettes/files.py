@@ -29,7 +29,7 @@ class CassetteError(Exception):
     """A cassette that can't be read; the message has the file, the line and what to do."""
 
 
-class TranscriptError(CassetteError):
+class ReplayError(CassetteError):
     """A transcript that can't be replayed."""
 
 
@@ -128,9 +128,9 @@ def _from_transcript(path: Path, purpose: CallPurpose) -> Sequence[RecordedExcha
         recording = ExchangeReader(purpose.trial, marked=False)
         return [recording.read(line) for line in _part(path, document, purpose.role)["exchanges"]]
     except OSError as error:
-        raise TranscriptError(f"{path}: {error.strerror}") from error
+        raise ReplayError(f"{path}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise TranscriptError(f"{path}: not a transcript with exchanges ({_why(error)})") from error
+        raise ReplayError(f"{path}: not a transcript with exchanges ({_why(error)})") from error
 
 
 def _part(path: Path, document: Mapping[str, Any], role: str) -> Any:  # noqa: ANN401 (JSON from a file)
@@ -142,8 +142,8 @@ def _part(path: Path, document: Mapping[str, Any], role: str) -> Any:  # noqa: A
     if "judge" in document:
         return document["judge"]
     if (document.get("record", {}).get("judgement") or {}).get("cached"):
-        raise TranscriptError(f"{path}: the judgement of this trial came from the cache, and answers another request")
-    raise TranscriptError(f"{path}: no judge gave an answer in this trial")
+        raise ReplayError(f"{path}: the judgement of this trial came from the cache, and answers another request")
+    raise ReplayError(f"{path}: no judge gave an answer in this trial")
 
 
 def _checked(document: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ class LimitsClosed(Exception):  # noqa: N818 (the normal end of waiting when a r
     """No further permits are given: the run is over."""
 
 
-class Limits:
+class RateLimits:
     """Gives permits, and takes them back. Thread-safe.
 
     It applies the caps, and learns from the answers how many concurrent calls a model allows. Waiting calls sleep until

@@ -30,7 +30,7 @@ _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class LimitStatus:
     """What remains of a limit, and the time until it is reset."""
 
     limit: str
@@ -41,13 +41,13 @@ class Reading:
     """Until the limit is reset."""
 
 
-def readings(headers: Mapping[str, str], now: datetime) -> Iterator[Reading]:
+def readings(headers: Mapping[str, str], now: datetime) -> Iterator[LimitStatus]:
     """Yield what remains of each limit; ``now`` is the date and time of the answer."""
     sent = _date(headers.get("date")) or now  # the server's clock, if it is there: ours may differ
     for kind, name, reset in _HEADERS:
         remaining, seconds = headers.get(name), _seconds(headers.get(reset), sent)
         if isinstance(remaining, str) and _COUNT.fullmatch(remaining) and seconds is not None:
-            yield Reading(limit=name, kind=kind, remaining=int(remaining), seconds=bounded(seconds))
+            yield LimitStatus(limit=name, kind=kind, remaining=int(remaining), seconds=bounded(seconds))
 
 
 def bounded(seconds: float) -> float:

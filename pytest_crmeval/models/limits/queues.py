@@ -11,7 +11,7 @@ from pytest_crmeval.models.caps import Cap
 from pytest_crmeval.models.control import Feedback
 from pytest_crmeval.models.limits.breaker import FAILURES, Breaker
 from pytest_crmeval.models.limits.headers import Kind, bounded, readings
-from pytest_crmeval.models.limits.throttles import ConcurrencyLimit, Draft, Quota, TokenRatio
+from pytest_crmeval.models.limits.throttles import ConcurrencyLimit, Quota, QuotaShare, TokenRatio
 
 OUTPUT = 800
 """Assumed maximum of output tokens of a call."""
@@ -40,7 +40,7 @@ class Ticket:
     """Expected costs, set when it is admitted."""
     order: int = 0
     """Its number among the admitted calls of its model; 0 until it is admitted."""
-    drafts: Sequence[tuple[Quota, Draft]] = ()
+    drafts: Sequence[tuple[Quota, QuotaShare]] = ()
 
 
 @dataclass(slots=True, kw_only=True)

@@ -21,7 +21,7 @@ DEVIATIONS = 3.0
 
 
 @dataclass(slots=True, eq=False)
-class Draft:
+class QuotaShare:
     """The part of a quota that one call uses, and when."""
 
     time: float
@@ -40,7 +40,7 @@ class Quota:
     def __init__(self, kind: Kind, per_minute: int) -> None:
         self.kind = kind
         self._per_minute = per_minute
-        self._drafts: deque[Draft] = deque()
+        self._drafts: deque[QuotaShare] = deque()
         self._drawn = 0.0
         self._next = -inf
         """When the next draft is due by the even pace."""
@@ -58,10 +58,10 @@ class Quota:
             time = draft.time + self._span
         return max(0.0, self._next - now, time - now)
 
-    def draw(self, now: float, cost: float) -> Draft:
+    def draw(self, now: float, cost: float) -> QuotaShare:
         """Draw ``cost`` from the quota."""
         self._expire(now)
-        self._drafts.append(draft := Draft(now, cost))
+        self._drafts.append(draft := QuotaShare(now, cost))
         self._drawn += cost
         self._most, self._span = self._window(self._drawn / len(self._drafts))
         worth = cost * self._pace
@@ -70,7 +70,7 @@ class Quota:
         self._next = max(self._next, now - spare) + worth
         return draft
 
-    def settle(self, draft: Draft, cost: float) -> None:
+    def settle(self, draft: QuotaShare, cost: float) -> None:
         """Replace the expected cost of a draft by the actual cost."""
         difference = cost - draft.cost
         draft.cost = cost

@@ -16,7 +16,7 @@ from anyio.lowlevel import checkpoint
 
 from pytest_crmeval.domain.messages import thoughts_apart
 from pytest_crmeval.domain.usage import Usage
-from pytest_crmeval.models.backend import Answer
+from pytest_crmeval.models.backend import BackendAnswer
 from pytest_crmeval.models.sdks.bodies import ARRIVALS
 from pytest_crmeval.models.sdks.dialect import Dialect, UnusableError
 from pytest_crmeval.models.sdks.encoding import encoded, parsed
@@ -101,7 +101,7 @@ class SdkBackend:
         run(checkpoint(), PREPARING)
         return self
 
-    def attempt(self, prompt: Prompt, seconds: float, ask_again: Callable[[], None] = lambda: None) -> Answer:
+    def attempt(self, prompt: Prompt, seconds: float, ask_again: Callable[[], None] = lambda: None) -> BackendAnswer:
         """Send one request; another only if the server refuses a parameter that can be left out."""
         while True:
             dialect, begun = self._dialect, time.monotonic()
@@ -144,7 +144,7 @@ class SdkBackend:
             return True
         return dialect.settings.do_without(refusal, body)
 
-    def _read(self, dialect: Dialect, response: httpx2.Response, begun: float) -> Answer:
+    def _read(self, dialect: Dialect, response: httpx2.Response, begun: float) -> BackendAnswer:
         ended, first, record = time.monotonic(), None, None
         arrivals = response.extensions.get(ARRIVALS)
         try:
@@ -160,7 +160,7 @@ class SdkBackend:
         except (ValueError, RecursionError) as error:
             raise self._unusable(Cause.MALFORMED, f"not JSON ({error})", response) from None
         headers = limits(response.headers)
-        return Answer(completion=completion, headers=headers, seconds=ended - begun, first_seconds=first)
+        return BackendAnswer(completion=completion, headers=headers, seconds=ended - begun, first_seconds=first)
 
     def _unusable(self, cause: Cause, why: str, response: httpx2.Response, usage: Usage | None = None) -> ModelError:
         start = excerpt(response.content.decode("utf-8", "replace"), self._target)

@@ -7,7 +7,7 @@ from typing import ClassVar, Protocol
 
 from pytest_crmeval.domain.dataset_error import SHOWN, DatasetError
 from pytest_crmeval.questions.datasets import lines, tables
-from pytest_crmeval.questions.datasets.records import FieldError, Found
+from pytest_crmeval.questions.datasets.records import Found, QuestionError
 from pytest_crmeval.questions.question import Grader, Question
 
 TABLE = ".csv"
@@ -40,7 +40,7 @@ class QuestionRef:
             question = _reader(self.path).read(self.path, self.offset, self.row).question()
         except OSError as error:
             raise DatasetError(f"{self.path}: {error.strerror}, while it was being played") from error
-        except FieldError as error:
+        except QuestionError as error:
             raise changed from error
         if question.fingerprint != self.fingerprint:
             raise changed
@@ -70,7 +70,7 @@ def _refs(path: Path, problems: list[str], *, confidential: bool) -> Iterator[Qu
     for found in _found(path, problems):
         try:
             question = found.question()
-        except FieldError as error:
+        except QuestionError as error:
             problems.append(f"{path}:{found.line}: {error}")
             continue
         yield QuestionRef(
@@ -93,7 +93,7 @@ def _found(path: Path, problems: list[str]) -> Iterator[Found]:
         yield from _reader(path).found(path)
     except OSError as error:
         raise DatasetError(f"{path}: {error.strerror}; give the path of a JSON Lines or CSV file") from error
-    except FieldError as error:
+    except QuestionError as error:
         problems.append(f"{path}:{error.line}: {error}" if error.line else f"{path}: {error}")
 
 

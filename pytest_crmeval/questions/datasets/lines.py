@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from pytest_crmeval.domain.dataset_error import located
-from pytest_crmeval.questions.datasets.records import FieldError, Found, checked, fingerprint
+from pytest_crmeval.questions.datasets.records import Found, QuestionError, checked, fingerprint
 from pytest_crmeval.questions.question import Grader, Question
 
 _Id = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"\S")]
@@ -56,9 +56,9 @@ def _question(line: bytes) -> Question:
     try:
         record = _DECODER.decode(line.removeprefix(codecs.BOM_UTF8))
     except msgspec.ValidationError as error:
-        raise FieldError(*located(error, QuestionRecord)) from error
+        raise QuestionError(*located(error, QuestionRecord)) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise FieldError("", f"this line is not JSON: {error}") from error
+        raise QuestionError("", f"this line is not JSON: {error}") from error
     topic = record.metadata.get("topic", "")
     question = Question(
         id=record.id,

@@ -15,7 +15,7 @@ from pytest_crmeval.questions.question import Grader, Question, QuestionOracle
 _FEWEST = 2
 
 
-class FieldError(Exception):
+class QuestionError(Exception):
     """A question that can't be asked, or a file that can't be read; the message names the field."""
 
     def __init__(self, field: str, what: str, line: int = 0) -> None:
@@ -46,33 +46,33 @@ def checked(question: Question, *, asked: str = "question", answered: str = "ans
     ``asked`` and ``answered`` are the names of its fields in the file.
     """
     if not question.text.strip():
-        raise FieldError(asked, "is empty")
+        raise QuestionError(asked, "is empty")
     if question.grader is Grader.CHOICE:
         _check_choices(question, answered)
     elif question.choices:
-        raise FieldError("choices", f"do not apply to the grader {question.grader}")
+        raise QuestionError("choices", f"do not apply to the grader {question.grader}")
     elif question.grader is Grader.NUMERIC:
         if any(number_of(answer) is None for answer in (question.answer, *question.aliases)):
-            raise FieldError(answered, "must be one number, in digits")
+            raise QuestionError(answered, "must be one number, in digits")
     elif not all(normalised(answer) for answer in (question.answer, *question.aliases)):
-        raise FieldError(answered, "has neither a letter nor a digit, so no reply could match it")
+        raise QuestionError(answered, "has neither a letter nor a digit, so no reply could match it")
     if question.grader is not Grader.NUMERIC and Fraction(question.tolerance):
-        raise FieldError("tolerance", f"does not apply to the grader {question.grader}")
+        raise QuestionError("tolerance", f"does not apply to the grader {question.grader}")
     if question.may_abstain and question.grader is not Grader.JUDGE:
-        raise FieldError("may_abstain", "only a judge can distinguish not knowing from being wrong")
+        raise QuestionError("may_abstain", "only a judge can distinguish not knowing from being wrong")
     if graded(question, QuestionOracle(question).reply((), ()).text) is not Attempt.CORRECT:
-        raise FieldError(answered, "would not be recognised in a reply; write it as a reply would state it")
+        raise QuestionError(answered, "would not be recognised in a reply; write it as a reply would state it")
     return question
 
 
 def _check_choices(question: Question, answered: str) -> None:
     count = len(question.choices)
     if not _FEWEST <= count <= len(ascii_uppercase):
-        raise FieldError("choices", f"must be {_FEWEST} to {len(ascii_uppercase)}, found {count}")
+        raise QuestionError("choices", f"must be {_FEWEST} to {len(ascii_uppercase)}, found {count}")
     plain = [normalised(choice) for choice in question.choices]
     if "" in plain or len(set(plain)) < count:
-        raise FieldError("choices", "must be different and not empty")
+        raise QuestionError("choices", "must be different and not empty")
     if question.aliases:
-        raise FieldError("aliases", "do not apply to the grader choice: one letter is right")
+        raise QuestionError("aliases", "do not apply to the grader choice: one letter is right")
     if question.answer not in ascii_uppercase[:count] or len(question.answer) != 1:
-        raise FieldError(answered, f"must be a letter from A to {ascii_uppercase[count - 1]}")
+        raise QuestionError(answered, f"must be a letter from A to {ascii_uppercase[count - 1]}")

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.journal.cipher import decrypted
-from pytest_crmeval.questions.datasets.records import FieldError, Found, checked, fingerprint
+from pytest_crmeval.questions.datasets.records import Found, QuestionError, checked, fingerprint
 from pytest_crmeval.questions.question import Grader, Question
 
 Row = Mapping[str, str]
@@ -39,7 +39,7 @@ def read(path: Path, offset: int, row: int) -> Found:
         file.seek(offset)
         for line, _, cells in _filled(_Rows(file)):
             return Found(line, offset, row, partial(_question, kind, head, cells, row))
-    raise FieldError("", "the row no longer exists")
+    raise QuestionError("", "the row no longer exists")
 
 
 class _Rows:
@@ -59,9 +59,9 @@ class _Rows:
             except StopIteration:
                 return
             except csv.Error as error:
-                raise FieldError("", f"this is not a table (CSV): {error}", line) from error
+                raise QuestionError("", f"this is not a table (CSV): {error}", line) from error
             except UnicodeDecodeError as error:
-                raise FieldError("", f"this is not UTF-8: {error}", self._line) from error
+                raise QuestionError("", f"this is not UTF-8: {error}", self._line) from error
             yield line, offset, cells
 
     def _lines(self) -> Iterator[str]:
@@ -76,7 +76,7 @@ def _head(rows: _Rows) -> list[str]:
     """Return the columns in lower case."""
     for _, _, cells in rows:
         return [cell.strip().lower() for cell in cells]
-    raise FieldError("", "the file is empty; a table starts with a header row")
+    raise QuestionError("", "the file is empty; a table starts with a header row")
 
 
 def _filled(rows: _Rows) -> Iterator[tuple[int, int, list[str]]]:
@@ -85,7 +85,7 @@ def _filled(rows: _Rows) -> Iterator[tuple[int, int, list[str]]]:
 
 def _question(kind: Kind, head: list[str], cells: list[str], row: int) -> Question:
     if len(cells) != len(head):
-        raise FieldError("row", f"has {len(cells)} cells, but the table has {len(head)} columns")
+        raise QuestionError("row", f"has {len(cells)} cells, but the table has {len(head)} columns")
     return kind(dict(zip(head, cells, strict=True)), row)
 
 
@@ -94,7 +94,7 @@ def _kind(head: list[str]) -> Kind:
     for columns, kind in _KINDS.items():
         if columns <= set(head):
             return kind
-    raise FieldError(
+    raise QuestionError(
         "columns",
         f"{cut(', '.join(head), 200)}: unknown table format; supported: BrowseComp (problem, answer, problem_topic, "
         "canary), SimpleQA (metadata, problem, answer), multiple choice (question, A, B, C, D, answer)",
@@ -120,7 +120,7 @@ def _plain(row: Row, field: str) -> str:
     try:
         return decrypted(row[field], row["canary"])
     except ValueError as error:
-        raise FieldError(field, f"can't be decrypted: {error}") from error
+        raise QuestionError(field, f"can't be decrypted: {error}") from error
 
 
 def _simpleqa(row: Row, number: int) -> Question:

@@ -7,7 +7,7 @@ from typing import IO, TYPE_CHECKING
 
 import msgspec
 
-from pytest_crmeval.render.export.tables import Row
+from pytest_crmeval.render.export.tables import TableRow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,7 +20,7 @@ class ExportError(Exception):
     """A table can't be written; the message says what to do."""
 
 
-def write_csv(columns: type[Row], rows: Iterable[Row], file: IO[bytes]) -> None:
+def write_csv(columns: type[TableRow], rows: Iterable[TableRow], file: IO[bytes]) -> None:
     """Write a header and a line per row; a value that is unknown is empty."""
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
     writer = csv.writer(text)
@@ -29,13 +29,13 @@ def write_csv(columns: type[Row], rows: Iterable[Row], file: IO[bytes]) -> None:
     text.detach()
 
 
-def write_jsonl(columns: type[Row], rows: Iterable[Row], file: IO[bytes]) -> None:  # noqa: ARG001 (as the others)
+def write_jsonl(columns: type[TableRow], rows: Iterable[TableRow], file: IO[bytes]) -> None:  # noqa: ARG001 (as the others)
     """Write an object per line."""
     encoder = msgspec.json.Encoder()
     file.writelines(encoder.encode(row) + b"\n" for row in rows)
 
 
-def write_parquet(columns: type[Row], rows: Iterable[Row], file: IO[bytes]) -> None:
+def write_parquet(columns: type[TableRow], rows: Iterable[TableRow], file: IO[bytes]) -> None:
     """Write a parquet file; ExportError if pyarrow is missing."""
     try:
         import pyarrow as pa
@@ -54,7 +54,7 @@ def write_parquet(columns: type[Row], rows: Iterable[Row], file: IO[bytes]) -> N
         writer.write_table(pa.Table.from_pylist(batch, schema))
 
 
-def _schema(columns: type[Row]) -> "pa.Schema":
+def _schema(columns: type[TableRow]) -> "pa.Schema":
     import pyarrow as pa
 
     types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
@@ -64,7 +64,7 @@ def _schema(columns: type[Row]) -> "pa.Schema":
     )
 
 
-WRITERS: Mapping[str, Callable[[type[Row], Iterable[Row], IO[bytes]], None]] = {
+WRITERS: Mapping[str, Callable[[type[TableRow], Iterable[TableRow], IO[bytes]], None]] = {
     "csv": write_csv,
     "jsonl": write_jsonl,
     "parquet": write_parquet,

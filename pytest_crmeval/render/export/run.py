@@ -11,7 +11,7 @@ from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.journal.ids import JOURNAL, LATEST
 from pytest_crmeval.journal.places import journal_beside, place_of
 from pytest_crmeval.journal.reader import read
-from pytest_crmeval.render.export.tables import TABLES, Row
+from pytest_crmeval.render.export.tables import TABLES, TableRow
 from pytest_crmeval.report.files import load
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class LoadedRun:
     folder: Path | None
     """The folder of the run with its transcripts; None if only the report is left."""
 
-    def rows(self, table: str = "trials") -> Iterator[Row]:
+    def rows(self, table: str = "trials") -> Iterator[TableRow]:
         """Yield the rows of a table: trials, scores, turns, calls, usage or annotations."""
         _, rows_of = TABLES[table]
         for trial in self.trials:

@@ -15,7 +15,7 @@ from pytest_crmeval.journal.annotations import annotations_in
 from pytest_crmeval.journal.transcripts import dialogue_of
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class TableRow(msgspec.Struct, frozen=True, kw_only=True):
     """The columns that all tables have; together they identify a trial."""
 
     run: str
@@ -25,7 +25,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     trial: int
 
 
-class TrialRow(Row, frozen=True, kw_only=True):
+class TrialRow(TableRow, frozen=True, kw_only=True):
     """One trial."""
 
     spec: str
@@ -54,7 +54,7 @@ class TrialRow(Row, frozen=True, kw_only=True):
     """Separated by line breaks."""
 
 
-class ScoreRow(Row, frozen=True, kw_only=True):
+class ScoreRow(TableRow, frozen=True, kw_only=True):
     """One score of a trial."""
 
     name: str
@@ -64,7 +64,7 @@ class ScoreRow(Row, frozen=True, kw_only=True):
     reason: str
 
 
-class TurnRow(Row, frozen=True, kw_only=True):
+class TurnRow(TableRow, frozen=True, kw_only=True):
     """One turn of a conversation, or the question and its answer."""
 
     turn: int
@@ -78,7 +78,7 @@ class TurnRow(Row, frozen=True, kw_only=True):
     reply_ok: bool | None
 
 
-class CallRow(Row, frozen=True, kw_only=True):
+class CallRow(TableRow, frozen=True, kw_only=True):
     """One tool call."""
 
     turn: int
@@ -95,7 +95,7 @@ class CallRow(Row, frozen=True, kw_only=True):
     """The message of the refusal."""
 
 
-class UsageRow(Row, frozen=True, kw_only=True):
+class UsageRow(TableRow, frozen=True, kw_only=True):
     """The usage of the subject, of one of its roles, of the judge, or of the simulated user."""
 
     role: str
@@ -111,7 +111,7 @@ class UsageRow(Row, frozen=True, kw_only=True):
     replayed: bool
 
 
-class AnnotationRow(Row, frozen=True, kw_only=True):
+class AnnotationRow(TableRow, frozen=True, kw_only=True):
     """The opinion of one person about a verdict."""
 
     person: str
@@ -230,7 +230,7 @@ def annotations(run: str, trial: Trial, folder: Path | None) -> Iterator[Annotat
         )
 
 
-TABLES: Mapping[str, tuple[type[Row], Callable[[str, Trial, Path | None], Iterator[Row]]]] = {
+TABLES: Mapping[str, tuple[type[TableRow], Callable[[str, Trial, Path | None], Iterator[TableRow]]]] = {
     "trials": (TrialRow, trials),
     "scores": (ScoreRow, scores),
     "turns": (TurnRow, turns),

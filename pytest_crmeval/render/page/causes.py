@@ -32,7 +32,7 @@ _CALLS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cause:
+class FaultGroup:
     """What is wrong with some trials of a suite."""
 
     score: str
@@ -53,7 +53,7 @@ def causes_in(trial: Trial) -> Mapping[tuple[str, str], str]:
     return {(fault.score, in_words(fault)): fault.text for fault in reversed(list(faults_of(trial.scores)))}
 
 
-def causes_of(suite: str, trials: Sequence[Trial]) -> Sequence[Cause]:
+def causes_of(suite: str, trials: Sequence[Trial]) -> Sequence[FaultGroup]:
     """Return why trials of a suite did not pass, the most frequent cause first; a trial may have several."""
     found: dict[tuple[str, str], list[str]] = {}
     for trial in trials:
@@ -61,7 +61,7 @@ def causes_of(suite: str, trials: Sequence[Trial]) -> Sequence[Cause]:
             found.setdefault(cause, []).append(example)
     ordered = sorted(found.items(), key=lambda each: (-len(each[1]), each[0]))
     return [
-        Cause(
+        FaultGroup(
             score=score,
             text=text,
             trials=len(examples),

@@ -7,7 +7,7 @@ from pytest_crmeval.domain.interval import clustered
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.journal.figures import Figure
-from pytest_crmeval.render.page.causes import Cause, causes_of
+from pytest_crmeval.render.page.causes import FaultGroup, causes_of
 from pytest_crmeval.render.page.charts import Chart, Point, Series, cost_against_quality, curve, latency
 from pytest_crmeval.render.page.curves import (
     CHECKPOINT_HEAD,
@@ -31,7 +31,7 @@ FEWEST = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class SubjectResult:
     """The result of a subject: a row of the first table of a suite."""
 
     summary: SubjectSummary
@@ -88,10 +88,10 @@ class SuiteView:
 
     name: str
     number: int
-    places: Sequence[Place]
+    places: Sequence[SubjectResult]
     charts: Sequence[Chart]
     heats: Sequence[Heat]
-    causes: Sequence[Cause]
+    causes: Sequence[FaultGroup]
     figures: Sequence[Figures]
     has_invalid: bool
     has_bills: bool
@@ -146,9 +146,9 @@ def times_of(trials: Sequence[Trial], summary: SubjectSummary) -> Mapping[int, f
     return {n: found[max(0, -(-n * len(found) // 100) - 1)] for n in PERCENTILES} if found else {}
 
 
-def _place(summary: SubjectSummary, colour: int, times: Mapping[int, float]) -> Place:
+def _place(summary: SubjectSummary, colour: int, times: Mapping[int, float]) -> SubjectResult:
     metric, figure = summary.headline
-    return Place(
+    return SubjectResult(
         summary=summary,
         colour=colour,
         metric=metric if summary.checkpoint else "",
@@ -167,14 +167,14 @@ def _curves(name: str, summaries: Sequence[SubjectSummary], colours: Mapping[str
     yield from learning_curve(records, {subject: number % COLOURS for subject, number in colours.items()})
 
 
-def _repeats(places: Sequence[Place]) -> Iterator[Chart]:
+def _repeats(places: Sequence[SubjectResult]) -> Iterator[Chart]:
     """Yield pass@k, if cases were tried several times."""
     series = [Series(name=place.summary.subject, colour=place.colour, points=list(_tries(place))) for place in places]
     if found := [each for each in series if len(each.points) > 1]:
         yield curve("Repeats", "pass@k: the chance that at least one of k trials of a case passes.", "k", found)
 
 
-def _tries(place: Place) -> Iterator[Point]:
+def _tries(place: SubjectResult) -> Iterator[Point]:
     for name, figure in place.summary.figures.items():
         if name.startswith("pass@") and not place.metric:
             low, high = figure.interval or (figure.value, figure.value)
@@ -182,7 +182,7 @@ def _tries(place: Place) -> Iterator[Point]:
             yield Point(x=float(name.removeprefix("pass@")), rate=figure.value, low=low, high=high, title=title)
 
 
-def _endurance(places: Sequence[Place], trials: Sequence[Trial]) -> Iterator[Chart]:
+def _endurance(places: Sequence[SubjectResult], trials: Sequence[Trial]) -> Iterator[Chart]:
     """Yield the share of conversations without a fault up to each turn, if there are conversations of several turns."""
     series = [
         Series(name=place.summary.subject, colour=place.colour, points=list(_faultless(place.summary.subject, trials)))
@@ -208,7 +208,7 @@ def _faultless(subject: str, trials: Sequence[Trial]) -> Iterator[Point]:
         yield Point(x=turn, rate=share, low=low, high=high, title=title)
 
 
-def _charts(places: Sequence[Place], times: Mapping[str, Mapping[int, float]]) -> Iterator[Chart]:
+def _charts(places: Sequence[SubjectResult], times: Mapping[str, Mapping[int, float]]) -> Iterator[Chart]:
     if priced := [(point, place.colour) for place in places if (point := _priced(place))]:
         yield cost_against_quality(priced)
     if spans := [
@@ -219,7 +219,7 @@ def _charts(places: Sequence[Place], times: Mapping[str, Mapping[int, float]]) -
         yield latency(spans)
 
 
-def _priced(place: Place) -> Point | None:
+def _priced(place: SubjectResult) -> Point | None:
     """Return cost and pass rate of a subject; None if it calls no model, or a price is unknown."""
     summary = place.summary
     cost, passing = summary.cost_per_trial, summary.pass_rate

@@ -34,7 +34,7 @@ class Tile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class PageView:
     """The page, without its list of trials."""
 
     run: str
@@ -50,10 +50,10 @@ class View:
     version: str
 
 
-def view_of(report: Report, annotations: Annotations = NO_ANNOTATIONS) -> View:
+def view_of(report: Report, annotations: Annotations = NO_ANNOTATIONS) -> PageView:
     """Return the view of a run, with what people say about its trials."""
     versions = report.run.get("versions")
-    return View(
+    return PageView(
         run=str(report.run["id"]),
         outcome=outcome_of(report),
         facts=list(_facts(report)),

@@ -19,7 +19,7 @@ _ALL = (NAMESPACES, LANDLOCK, SECCOMP)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class EscapeAttempt:
     """What a program has tried, and the result."""
 
     name: str
@@ -62,13 +62,13 @@ _PROGRAMS: dict[str, tuple[str, tuple[str, ...]]] = {
 """What is tried, and the levels that prevent it. A program that ends without an error has succeeded."""
 
 
-def attempts(sandbox: LocalSandbox) -> Iterator[Attempt]:
+def attempts(sandbox: LocalSandbox) -> Iterator[EscapeAttempt]:
     """Try everything, one after the other."""
     with _targets() as targets:
         for name, (source, levels) in _PROGRAMS.items():
             with sandbox.prepared(Program(language=Language.PYTHON, source=source.format(**targets))) as program:
                 ended = program.run(ProgramInput(), _LIMITS)
-            yield Attempt(name=name, possible=ended.succeeded, expected=sandbox.level in levels)
+            yield EscapeAttempt(name=name, possible=ended.succeeded, expected=sandbox.level in levels)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ _ATTEMPTS = 3
 Used = TypeVar("Used")
 
 
-class Pool:
+class ForkServerPool:
     """As many fork servers as there are runs at once, and no more than are allowed."""
 
     def __init__(self, start: Callable[[], ForkServerProcess], first: ForkServerProcess, size: int) -> None:

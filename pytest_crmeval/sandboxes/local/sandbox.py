@@ -16,7 +16,7 @@ from pytest_crmeval.sandboxes.local.compiling import Compiler, encoded
 from pytest_crmeval.sandboxes.local.fork_servers import ForkServerProcess
 from pytest_crmeval.sandboxes.local.inside.messages import PYTHON, SECCOMP
 from pytest_crmeval.sandboxes.local.machine import interpreter, isolation_request
-from pytest_crmeval.sandboxes.local.pool import Pool
+from pytest_crmeval.sandboxes.local.pool import ForkServerPool
 from pytest_crmeval.sandboxes.local.probing import AUTO, FoundLevel, strongest
 from pytest_crmeval.sandboxes.local.runs import Runnable, opened
 from pytest_crmeval.sandboxes.local.toolchains import identity, python_is_too_old
@@ -47,7 +47,7 @@ class _Ready:
     """A program that is open, for as many runs as there are tests."""
 
     runnable: Runnable
-    pool: Pool
+    pool: ForkServerPool
     writes: bool
     """Whether a program can write files at this level at all."""
     refused: None = None
@@ -86,7 +86,7 @@ class LocalSandbox:
         self._hidden = [str(Path.cwd()), *hidden]
         self._lock = threading.RLock()
         self._closed = False
-        self._open: tuple[FoundLevel, Pool] | None = None
+        self._open: tuple[FoundLevel, ForkServerPool] | None = None
         self._compiler: Compiler | None = None
         self._notes: dict[str, None] = {}
 
@@ -153,13 +153,13 @@ class LocalSandbox:
             if self._open:
                 self._open[1].close()
 
-    def _opened(self) -> tuple[FoundLevel, Pool]:
+    def _opened(self) -> tuple[FoundLevel, ForkServerPool]:
         with self._lock:
             if self._open is None:
                 if self._closed:
                     raise SandboxError("the sandbox is closed")
                 found_level, first = strongest(self._level, self._started, unsafe=self._unsafe)
-                self._open = found_level, Pool(partial(self._started, found_level.level), first, self.slots)
+                self._open = found_level, ForkServerPool(partial(self._started, found_level.level), first, self.slots)
             return self._open
 
     def _started(self, level: str) -> ForkServerProcess:

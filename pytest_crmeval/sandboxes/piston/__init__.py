@@ -8,17 +8,17 @@ from functools import partial
 from pytest_crmeval.ports.sandbox import Execution, Language, Limits, Program, ProgramInput, SandboxError
 from pytest_crmeval.sandboxes.java import first_class, main_class
 from pytest_crmeval.sandboxes.piston import requests
-from pytest_crmeval.sandboxes.piston.addresses import Address, addresses
+from pytest_crmeval.sandboxes.piston.addresses import PistonAddress, addresses
 from pytest_crmeval.sandboxes.piston.answers import Ran
 from pytest_crmeval.sandboxes.piston.client import Client
-from pytest_crmeval.sandboxes.piston.endings import Terms, UnseenError, execution, framed_execution, refusal
+from pytest_crmeval.sandboxes.piston.endings import RunTerms, UnseenError, execution, framed_execution, refusal
 from pytest_crmeval.sandboxes.piston.frames import frame_of
 from pytest_crmeval.sandboxes.piston.languages import NAMES
 from pytest_crmeval.sandboxes.piston.pool import Endpoint, Patience
 from pytest_crmeval.sandboxes.piston.requests import COMPILED
 from pytest_crmeval.sandboxes.piston.wire import Wire
 
-__all__ = ["Address", "Patience", "PistonSandbox", "addresses"]
+__all__ = ["Patience", "PistonAddress", "PistonSandbox", "addresses"]
 
 
 CONTRADICTED = "a second run of the same program had a different result"
@@ -31,7 +31,9 @@ class PistonSandbox:
     requests that a server may have under way.
     """
 
-    def __init__(self, servers: str | Sequence[Address], *, shares: int = 1, patience: Patience | None = None) -> None:
+    def __init__(
+        self, servers: str | Sequence[PistonAddress], *, shares: int = 1, patience: Patience | None = None
+    ) -> None:
         known = addresses(servers) if isinstance(servers, str) else servers
         self._endpoints = [
             Endpoint(address=address, bound=max(1, address.in_flight // shares), wire=Wire(address))
@@ -171,7 +173,7 @@ class _Prepared:
         ran, terms = self._asked(request, unable)
         return framed_execution(ran, frame_of(ran.run, request.mark, len(feed.wanted)), tuple(feed.wanted), terms)
 
-    def _asked(self, request: requests.Request, unable: Collection[str]) -> tuple[Ran, Terms]:
+    def _asked(self, request: requests.ProgramRequest, unable: Collection[str]) -> tuple[Ran, RunTerms]:
         """Run something on another server than the last one."""
         before = self._latest.addresses[-1] if self._latest.addresses else ""
         ran, terms = self._client.run(request, unable, elsewhere_than=before)

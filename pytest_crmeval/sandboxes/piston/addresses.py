@@ -12,7 +12,7 @@ _EXAMPLE = "write http://localhost:2000, several with a comma between them"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
+class PistonAddress:
     """One server."""
 
     scheme: str
@@ -28,7 +28,7 @@ class Address:
         return f"{self.scheme}://{host}:{self.port}{self.base}"
 
 
-def addresses(spec: str) -> Sequence[Address]:
+def addresses(spec: str) -> Sequence[PistonAddress]:
     """Read ``http://localhost:2000[/api/v2][?in_flight=8][,http://host2:2000]``; ValueError says what is wrong."""
     found = [_address(part.strip()) for part in spec.split(",")]
     names = [str(address) for address in found]
@@ -38,14 +38,14 @@ def addresses(spec: str) -> Sequence[Address]:
     return found
 
 
-def _address(part: str) -> Address:
+def _address(part: str) -> PistonAddress:
     if not part:
         raise ValueError(f"an address of a Piston server is empty; {_EXAMPLE}")
     url = _split(part)
     base = url.path.rstrip("/").removesuffix(API)
     if "/api/" in f"{base}/":
         raise ValueError(f"Piston server {part!r}: {url.path!r} is not a path of its API; omit it, or end with {API}")
-    return Address(
+    return PistonAddress(
         scheme=url.scheme,
         host=url.hostname or "",
         port=_port(url, part),

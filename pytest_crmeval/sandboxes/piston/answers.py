@@ -8,7 +8,7 @@ from typing import Any
 
 from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.ports.sandbox import SandboxError
-from pytest_crmeval.sandboxes.piston.wire import Answer
+from pytest_crmeval.sandboxes.piston.wire import PistonAnswer
 
 _EXCEEDED = re.compile(r"(\w+) cannot exceed the configured limit of (\d+)")
 _UNKNOWN = "runtime is unknown"
@@ -93,7 +93,7 @@ class Ran:
         return self.compile is not None and self.compile.failed
 
 
-def ran(answer: Answer, version: str = "", token: str = "") -> Ran:
+def ran(answer: PistonAnswer, version: str = "", token: str = "") -> Ran:
     """Read the answer to a program; raise whatever else it says.
 
     ``version`` is what was asked for, and ``token`` what the runner writes if it has failed itself.
@@ -116,7 +116,7 @@ def ran(answer: Answer, version: str = "", token: str = "") -> Ran:
     return Ran(run=run, compile=None if compiled is None else stages[1], seconds=answer.seconds)
 
 
-def runtimes(answer: Answer) -> list[dict[str, Any]]:
+def runtimes(answer: PistonAnswer) -> list[dict[str, Any]]:
     """Read the list of languages; TroubleError if it is none."""
     if answer.status != HTTPStatus.OK:
         raise TroubleError(f"it is not a Piston server: /runtimes answered {answer.status}", sick=True)
@@ -133,7 +133,7 @@ def _is_runtime(row: object) -> bool:
     return isinstance(row, dict) and all(isinstance(row.get(name), str) for name in ("language", "version"))
 
 
-def _refusal(answer: Answer) -> Exception:
+def _refusal(answer: PistonAnswer) -> Exception:
     """Return what an answer that is not 200 means."""
     text = answer.body.decode("utf-8", "replace")
     if answer.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or _TOO_LARGE in text:
@@ -159,7 +159,7 @@ def _mishap(status: int, text: str) -> TroubleError:
     return TroubleError(f"it answered {status}, which Piston servers don't send: {_shown(text)}", sick=True)
 
 
-def _json(answer: Answer) -> dict[str, Any]:
+def _json(answer: PistonAnswer) -> dict[str, Any]:
     try:
         found = json.loads(answer.body)
     except ValueError as error:

@@ -10,12 +10,12 @@ from typing import TypeVar
 from pytest_crmeval.ports.sandbox import Language, SandboxError
 from pytest_crmeval.sandboxes.piston import answers
 from pytest_crmeval.sandboxes.piston.answers import ExceededError, Ran, TooLowError, TroubleError
-from pytest_crmeval.sandboxes.piston.endings import Terms, check_compiler, only_waited
+from pytest_crmeval.sandboxes.piston.endings import RunTerms, check_compiler, only_waited
 from pytest_crmeval.sandboxes.piston.languages import NAMES, Versions, agreed, lacking, versions
 from pytest_crmeval.sandboxes.piston.pool import Endpoint, Named, Patience, Pool
 from pytest_crmeval.sandboxes.piston.proofs import proved
-from pytest_crmeval.sandboxes.piston.requests import COMPILED, STARTED_SLOWLY, Request, clamped, lowered, slowed
-from pytest_crmeval.sandboxes.piston.wire import Answer, LostError
+from pytest_crmeval.sandboxes.piston.requests import COMPILED, STARTED_SLOWLY, ProgramRequest, clamped, lowered, slowed
+from pytest_crmeval.sandboxes.piston.wire import LostError, PistonAnswer
 
 _LOOK_SECONDS = 10.0
 _LEARNED = 8
@@ -27,7 +27,7 @@ _Done = TypeVar("_Done")
 class StarvedError(TroubleError):
     """A run failed for lack of processes or memory; another run shows whether the server has none left."""
 
-    def __init__(self, ran: Ran, terms: Terms) -> None:
+    def __init__(self, ran: Ran, terms: RunTerms) -> None:
         super().__init__("it had no resources left for a program")
         self.ran = ran
         self.terms = terms
@@ -99,7 +99,9 @@ class Client:
         self._pool.distrust(address, reason)
         self._note(f"Piston server {address}: {reason}")
 
-    def run(self, request: Request, refused: Collection[str] = (), *, elsewhere_than: str = "") -> tuple[Ran, Terms]:
+    def run(
+        self, request: ProgramRequest, refused: Collection[str] = (), *, elsewhere_than: str = ""
+    ) -> tuple[Ran, RunTerms]:
         """Run something, on another server than ``elsewhere_than`` or later; SandboxError if that is impossible."""
         troubles: list[TroubleError] = []
         reasons: dict[str, None] = {}
@@ -123,7 +125,7 @@ class Client:
             f"no Piston server ran the program in {self._patience.attempts} attempts ({'; '.join(reasons)})"
         )
 
-    def _starving(self, request: Request) -> tuple[Ran, Terms] | None:
+    def _starving(self, request: ProgramRequest) -> tuple[Ran, RunTerms] | None:
         """Find out whether a program uses up all resources: it fails again where a small one has just run."""
         with self._pool.lent() as endpoint:
             if not self._is_well(endpoint, request.named):
@@ -139,7 +141,7 @@ class Client:
         """Close the connections to the servers."""
         self._pool.close()
 
-    def _tried(self, endpoint: Endpoint, request: Request) -> tuple[Ran, Terms]:
+    def _tried(self, endpoint: Endpoint, request: ProgramRequest) -> tuple[Ran, RunTerms]:
         try:
             maxima = self._prove_again(endpoint, request.named)
             found = self._granted(endpoint, request, maxima)
@@ -149,7 +151,7 @@ class Client:
         self._pool.fared(endpoint, None)
         return found
 
-    def _granted(self, endpoint: Endpoint, request: Request, maxima: dict[str, int]) -> tuple[Ran, Terms]:
+    def _granted(self, endpoint: Endpoint, request: ProgramRequest, maxima: dict[str, int]) -> tuple[Ran, RunTerms]:
         """Ask for what the server grants; it may have other limits since it was asked for them."""
         overhead = endpoint.overheads.get(request.named, 0.0)
         asked = {**request.asked, **slowed(request.asked, overhead)}
@@ -161,7 +163,7 @@ class Client:
                 maxima[error.field] = error.maximum
                 continue
             self._note_lowered(endpoint, request.asked, granted)
-            terms = Terms(limits=request.limits, granted=granted, address=str(endpoint.address), overhead=overhead)
+            terms = RunTerms(limits=request.limits, granted=granted, address=str(endpoint.address), overhead=overhead)
             if ran.run.starved:
                 raise StarvedError(ran, terms)
             check_compiler(ran)
@@ -171,7 +173,7 @@ class Client:
             return ran, terms
         raise TroubleError(f"it rejects limits that it has reported itself: {maxima}", sick=True)
 
-    def _ask(self, endpoint: Endpoint, request: Request, granted: Mapping[str, int], seconds: float) -> Ran:
+    def _ask(self, endpoint: Endpoint, request: ProgramRequest, granted: Mapping[str, int], seconds: float) -> Ran:
         version = self._agreed[request.named]
         name = endpoint.versions[request.program.language][version]
         body = request.body(name, version, granted)
@@ -213,7 +215,7 @@ class Client:
             raise TroubleError(str(error), sick=True) from error
 
     def _proof(self, endpoint: Endpoint, named: Named) -> tuple[dict[str, int], Ran]:
-        def ask(request: Request, granted: Mapping[str, int]) -> Ran:
+        def ask(request: ProgramRequest, granted: Mapping[str, int]) -> Ran:
             return self._ask(endpoint, request, granted, 0.0)
 
         return proved(*named, str(endpoint.address), ask)
@@ -239,7 +241,7 @@ class Client:
         _LOG.warning("%s", text)
 
 
-def _asked(endpoint: Endpoint, path: str, body: bytes | None, seconds: float) -> Answer:
+def _asked(endpoint: Endpoint, path: str, body: bytes | None, seconds: float) -> PistonAnswer:
     try:
         return endpoint.wire.ask(path, body, seconds=seconds)
     except LostError as error:
@@ -247,7 +249,7 @@ def _asked(endpoint: Endpoint, path: str, body: bytes | None, seconds: float) ->
         raise TroubleError(str(error), sick=away) from error
 
 
-def _duration(request: Request, granted: Mapping[str, int]) -> float:
+def _duration(request: ProgramRequest, granted: Mapping[str, int]) -> float:
     """Return how many seconds a run may take by its limits."""
     compiling = granted["compile_timeout"] if request.program.language in COMPILED else 0
     return (compiling + granted["run_timeout"]) / 1000

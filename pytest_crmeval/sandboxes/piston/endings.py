@@ -33,7 +33,7 @@ class UnseenError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class RunTerms:
     """What was asked for, and what the server granted."""
 
     limits: Limits
@@ -71,7 +71,7 @@ class Terms:
         )
 
 
-def execution(ran: Ran, terms: Terms) -> Execution:
+def execution(ran: Ran, terms: RunTerms) -> Execution:
     """Return how a run without a frame ended; UnseenError if the answer does not show it."""
     stage = ran.run
     if stage.status in {"OL", "EL"} or _REPLACED in stage.stdout:
@@ -86,7 +86,7 @@ def execution(ran: Ran, terms: Terms) -> Execution:
     return replace(ended, stdout=stdout[:most], stderr=last(stage.stderr))
 
 
-def framed_execution(ran: Ran, frame: Frame | None, names: tuple[str, ...], terms: Terms) -> Execution:
+def framed_execution(ran: Ran, frame: Frame | None, names: tuple[str, ...], terms: RunTerms) -> Execution:
     """Return how a run ended whose output came back in a frame; None: it was ended together with the runner."""
     if frame is None:
         return _unframed(ran, terms)
@@ -144,7 +144,7 @@ def check_compiler(ran: Ran) -> None:
         raise TroubleError(f"its compiler failed: {broken[0].strip()}")
 
 
-def _unframed(ran: Ran, terms: Terms) -> Execution:
+def _unframed(ran: Ran, terms: RunTerms) -> Execution:
     stage = ran.run
     ended = _ended(ran, terms, stage.stderr)
     if ended.ending is Termination.EXITED or stage.status in {"OL", "EL"}:
@@ -157,11 +157,11 @@ def _over(ended: Execution) -> Execution:
     return replace(ended, ending=Termination.OUTPUT, exit_code=None, signal="")
 
 
-def _output(terms: Terms) -> str:
+def _output(terms: RunTerms) -> str:
     return f"{terms.limits.output_bytes:,} bytes of output"
 
 
-def _ended(ran: Ran, terms: Terms, stderr: str) -> Execution:
+def _ended(ran: Ran, terms: RunTerms, stderr: str) -> Execution:
     stage = ran.run
     ending = _limit(ran, terms, stderr)
     code, name = _exit(stage)
@@ -185,7 +185,7 @@ def _exit(stage: Stage) -> tuple[int | None, str]:
     return (None, name) if name else (stage.code, stage.signal)
 
 
-def _limit(ran: Ran, terms: Terms, stderr: str) -> Termination | None:
+def _limit(ran: Ran, terms: RunTerms, stderr: str) -> Termination | None:
     """Return the limit that ended the program; None if none did."""
     stage, limits = ran.run, terms.limits
     if stage.memory_bytes is not None and stage.memory_bytes > limits.memory_bytes:
@@ -199,7 +199,7 @@ def _limit(ran: Ran, terms: Terms, stderr: str) -> Termination | None:
     return _killed(ran, terms)
 
 
-def _killed(ran: Ran, terms: Terms) -> Termination | None:
+def _killed(ran: Ran, terms: RunTerms) -> Termination | None:
     """Return the limit for which a program was killed where there is no status; None if that was not the reason."""
     stage = ran.run
     name = _exit(stage)[1]
@@ -211,14 +211,14 @@ def _killed(ran: Ran, terms: Terms) -> Termination | None:
     return None
 
 
-def _cpu(terms: Terms) -> Termination:
+def _cpu(terms: RunTerms) -> Termination:
     if not terms.cpu_is_ours:
         granted = f"{terms.granted['run_cpu_time'] / 1000:g} s of CPU time"
         raise terms.too_low("PISTON_RUN_CPU_TIME", granted, f"{terms.limits.cpu_seconds:g} s")
     return Termination.CPU_TIME
 
 
-def _wall(terms: Terms) -> Termination:
+def _wall(terms: RunTerms) -> Termination:
     if not terms.wall_is_ours:
         granted = f"{terms.granted['run_timeout'] / 1000:g} s"
         wanted = f"{terms.limits.cpu_seconds:g} s of CPU within {terms.limits.wall_seconds:g} s"
@@ -226,21 +226,21 @@ def _wall(terms: Terms) -> Termination:
     return Termination.WALL_TIME
 
 
-def _out_of_memory(stage: Stage, terms: Terms, stderr: str) -> bool:
+def _out_of_memory(stage: Stage, terms: RunTerms, stderr: str) -> bool:
     if not stage.failed:
         return False
     killed = _exit(stage)[1] == "SIGKILL" and (stage.memory_bytes or 0) >= _NEARLY * terms.memory
     return killed or _NO_MEMORY.search(stderr) is not None
 
 
-def _memory(terms: Terms) -> Termination:
+def _memory(terms: RunTerms) -> Termination:
     if not terms.memory_is_ours:
         wanted = f"{terms.limits.memory_bytes:,} bytes"
         raise terms.too_low("PISTON_RUN_MEMORY_LIMIT", f"{round(terms.memory):,} bytes of memory", wanted)
     return Termination.MEMORY
 
 
-def _waited_out(ran: Ran, terms: Terms) -> bool:
+def _waited_out(ran: Ran, terms: RunTerms) -> bool:
     """Whether a run took as long as it might have: all that is known of an old server's time limit."""
     return ran.seconds * 1000 >= terms.granted["run_timeout"]
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from pytest_crmeval.ports.sandbox import Language, SandboxError
-from pytest_crmeval.sandboxes.piston.addresses import Address
+from pytest_crmeval.sandboxes.piston.addresses import PistonAddress
 from pytest_crmeval.sandboxes.piston.answers import TroubleError
 from pytest_crmeval.sandboxes.piston.wire import Wire
 
@@ -42,7 +42,7 @@ class Patience:
 class Endpoint:
     """One server, and what is known of it; the pool's lock guards what changes."""
 
-    address: Address
+    address: PistonAddress
     bound: int
     """Requests that it may have under way."""
     wire: Wire

@@ -6,9 +6,9 @@ from pytest_crmeval.domain.cutting import cut_end
 from pytest_crmeval.ports.sandbox import Execution, Language, Limits, Program, ProgramInput, SandboxError
 from pytest_crmeval.sandboxes.languages import title
 from pytest_crmeval.sandboxes.piston.answers import ExceededError, Ran, TroubleError
-from pytest_crmeval.sandboxes.piston.endings import Terms, framed_execution, refusal
+from pytest_crmeval.sandboxes.piston.endings import RunTerms, framed_execution, refusal
 from pytest_crmeval.sandboxes.piston.frames import frame_of
-from pytest_crmeval.sandboxes.piston.requests import Request, clamped, framed, plain
+from pytest_crmeval.sandboxes.piston.requests import ProgramRequest, clamped, framed, plain
 
 OUTPUT = 16_384
 """Bytes of output that a server must at least return."""
@@ -88,7 +88,7 @@ class Program {
 _LIMITS = Limits(cpu_seconds=10**6, wall_seconds=10**6, memory_bytes=1 << 40, output_bytes=OUTPUT)
 _FEED = ProgramInput(stdin=b"\0\xff in", files={"given.bin": b"\xfe\r\n"}, args=("a b",), wanted=("taken.bin",))
 _TAKEN = b"\xfe\r\n\0\xff ina b"
-Ask = Callable[[Request, Mapping[str, int]], Ran]
+Ask = Callable[[ProgramRequest, Mapping[str, int]], Ran]
 """Asks one server to run something within what is granted."""
 
 
@@ -115,7 +115,7 @@ def proved(language: Language, version: str, address: str, ask: Ask) -> tuple[di
     raise TroubleError(f"it rejects limits that it has reported itself: {maxima}")
 
 
-def _request(language: Language, version: str) -> Request:
+def _request(language: Language, version: str) -> ProgramRequest:
     if language in SUMS:
         program = Program(language=language, version=version, source=SUMS[language])
         return plain(program, ProgramInput(stdin=b"20 22\n"), _LIMITS)
@@ -134,10 +134,10 @@ def _check_sum(ran: Ran, name: str) -> None:
         )
 
 
-def _execution(request: Request, ran: Ran, granted: Mapping[str, int], address: str) -> Execution:
+def _execution(request: ProgramRequest, ran: Ran, granted: Mapping[str, int], address: str) -> Execution:
     if ran.refused and ran.compile is not None:
         return refusal(ran.compile, granted, address)
-    terms = Terms(limits=_LIMITS, granted=granted, address=address)
+    terms = RunTerms(limits=_LIMITS, granted=granted, address=address)
     frame = frame_of(ran.run, request.mark, len(_FEED.wanted))
     return framed_execution(ran, frame, tuple(_FEED.wanted), terms)
 

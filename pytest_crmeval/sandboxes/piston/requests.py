@@ -48,7 +48,7 @@ _NOTHING = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class ProgramRequest:
     """One run that is asked for."""
 
     program: Program
@@ -93,13 +93,13 @@ class Request:
         }
 
 
-def plain(program: Program, feed: ProgramInput, limits: Limits) -> Request:
+def plain(program: Program, feed: ProgramInput, limits: Limits) -> ProgramRequest:
     """Ask for a run whose output comes back as the server brings it."""
     _check(feed, program.language)
-    return Request(program=program, feed=feed, limits=limits)
+    return ProgramRequest(program=program, feed=feed, limits=limits)
 
 
-def framed(program: Program, feed: ProgramInput, limits: Limits) -> Request:
+def framed(program: Program, feed: ProgramInput, limits: Limits) -> ProgramRequest:
     """Ask for a run whose output, and the files that are wanted, come back whole, whatever bytes they have."""
     _check(feed, program.language)
     if program.language in _SOURCES:
@@ -108,13 +108,13 @@ def framed(program: Program, feed: ProgramInput, limits: Limits) -> Request:
             "output than PISTON_OUTPUT_MAX_SIZE"
         )
     mark = f"crmeval-{secrets.token_hex(16)}"
-    return Request(program=program, feed=feed, limits=limits, mark=mark, most=limits.output_bytes)
+    return ProgramRequest(program=program, feed=feed, limits=limits, mark=mark, most=limits.output_bytes)
 
 
-def compiling(program: Program) -> Request:
+def compiling(program: Program) -> ProgramRequest:
     """Return the request that only compiles a program: the program ends before its first statement."""
     limits = Limits(cpu_seconds=1, wall_seconds=2, memory_bytes=1 << 28, output_bytes=_NOTHING)
-    return Request(program=program, feed=ProgramInput(), limits=limits, compile_only=True)
+    return ProgramRequest(program=program, feed=ProgramInput(), limits=limits, compile_only=True)
 
 
 def _check(feed: ProgramInput, language: Language) -> None:
@@ -142,7 +142,7 @@ def _check_stdin(stdin: bytes, language: Language) -> None:
         raise SandboxError(f"Piston accepts only text as the input of programs in {title(language)}") from error
 
 
-def _files(request: Request) -> Iterator[dict[str, str]]:
+def _files(request: ProgramRequest) -> Iterator[dict[str, str]]:
     """Yield the files; the first is what the server starts or compiles."""
     source = request.program.source.encode("utf-8", "surrogatepass")
     if name := _SOURCES.get(request.program.language):
@@ -172,7 +172,7 @@ def _base64(name: str, content: bytes) -> dict[str, str]:
     return {"name": name, "content": base64.b64encode(content).decode("ascii"), "encoding": "base64"}
 
 
-def _runner(request: Request) -> str:
+def _runner(request: ProgramRequest) -> str:
     framing = f"frame({request.mark!r}, {request.most}, {list(request.feed.wanted)!r})" if request.mark else ""
     return f"""{_sent("runner.py")}
 
@@ -185,7 +185,7 @@ become({_PYTHON!r})
 """
 
 
-def _front(request: Request) -> str:
+def _front(request: ProgramRequest) -> str:
     return f"""{_sent("front.inc")}
 __attribute__((constructor(101))) static void start() {{
     {_start(request)}
@@ -196,7 +196,7 @@ __attribute__((constructor(101))) static void start() {{
 """
 
 
-def _start(request: Request) -> str:
+def _start(request: ProgramRequest) -> str:
     if request.compile_only:
         return "crmeval_exit(0);"
     feeding = f'token = "{request.token}"; hide("{INCLUDED}"); feed("{STDIN}");'

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 
-from pytest_crmeval.sandboxes.piston.addresses import API, Address
+from pytest_crmeval.sandboxes.piston.addresses import API, PistonAddress
 
 CONNECT_SECONDS = 5.0
 MAX_BYTES = 1 << 28
@@ -24,7 +24,7 @@ class LostError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class PistonAnswer:
     """What a server said."""
 
     status: int
@@ -36,14 +36,14 @@ class Answer:
 class Wire:
     """Asks one server, from several threads at once."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: PistonAddress) -> None:
         self._address = address
         self._lock = threading.Lock()
         self._idle: list[HTTPConnection] = []
         self._busy: set[HTTPConnection] = set()
         self._closed = False
 
-    def ask(self, path: str, body: bytes | None = None, *, seconds: float) -> Answer:
+    def ask(self, path: str, body: bytes | None = None, *, seconds: float) -> PistonAnswer:
         """Get a path of the API, or post to it; LostError if there is no answer in time."""
         connection, used = self._taken()
         answer = self._answered(connection, path, body, seconds)
@@ -64,7 +64,9 @@ class Wire:
         for connection in busy:
             _shut(connection.sock)
 
-    def _answered(self, connection: HTTPConnection, path: str, body: bytes | None, seconds: float) -> Answer | None:
+    def _answered(
+        self, connection: HTTPConnection, path: str, body: bytes | None, seconds: float
+    ) -> PistonAnswer | None:
         """Ask, and read the answer; None if the connection was closed before anything came back."""
         start = time.monotonic()
         keep = False
@@ -74,7 +76,7 @@ class Wire:
                 return None
             read = _read(connection, response, start + seconds)
             keep = not response.will_close
-            return Answer(status=response.status, body=read, seconds=time.monotonic() - start)
+            return PistonAnswer(status=response.status, body=read, seconds=time.monotonic() - start)
         except TimeoutError as error:
             raise LostError(f"it did not answer within {seconds:g} s") from error
         except (OSError, HTTPException) as error:

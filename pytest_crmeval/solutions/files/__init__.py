@@ -14,7 +14,7 @@ from pytest_crmeval.sandboxes.languages import language_named
 from pytest_crmeval.solutions.files.discovery import SolutionRef, find
 from pytest_crmeval.solutions.files.programs import Flaw, extracted, fenced
 from pytest_crmeval.solutions.fingerprints import whole
-from pytest_crmeval.solutions.json_lines import Line, lines
+from pytest_crmeval.solutions.json_lines import JsonLine, lines
 from pytest_crmeval.solutions.solution import Extraction, Solution
 
 __all__ = ["SolutionRef", "digest", "find", "read"]
@@ -49,7 +49,7 @@ class SolutionRecord(msgspec.Struct):
 _DECODER = msgspec.json.Decoder(SolutionRecord)
 
 
-def decoded(line: Line) -> SolutionRecord | Flaw:
+def decoded(line: JsonLine) -> SolutionRecord | Flaw:
     """Return a line as a record."""
     if line.content is None:
         return Flaw(defect=Defect.BAD_LINE, detail="the line is too long to be one program")
@@ -124,7 +124,7 @@ def read(
         raise DatasetError(f"{path}: {error.strerror}; give the path of a JSON Lines file") from error
 
 
-def _read(line: Line, extraction: Extraction, language: Language) -> tuple[str, Program | Flaw, bool]:
+def _read(line: JsonLine, extraction: Extraction, language: Language) -> tuple[str, Program | Flaw, bool]:
     """Return the problem of a line, empty if it is unknown, its program, or why there is none; and if it continues."""
     record = decoded(line)
     if isinstance(record, Flaw):

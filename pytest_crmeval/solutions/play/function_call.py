@@ -23,7 +23,7 @@ def harness_program() -> Program:
     return Program(language=Language.PYTHON, source=Path(harness.__file__).read_text(encoding="utf-8"))
 
 
-class Call:
+class HarnessCall:
     """One run of the harness."""
 
     def __init__(self, solution: Solution, problem: Problem, test: ProblemTest) -> None:

@@ -11,7 +11,7 @@ from pytest_crmeval.journal.solutions.outcomes import Defect, SolutionOutcome, T
 from pytest_crmeval.ports.sandbox import Execution, Language, Prepared, Sandbox, SandboxError, Termination
 from pytest_crmeval.sandboxes.languages import Factors
 from pytest_crmeval.solutions.play.checking import Checkers
-from pytest_crmeval.solutions.play.function_call import NOT_PYTHON, Call, harness_program
+from pytest_crmeval.solutions.play.function_call import NOT_PYTHON, HarnessCall, harness_program
 from pytest_crmeval.solutions.play.test_run import SHOWN, Failure, SharedLock, failure_of, feed_of, limits_of, run
 from pytest_crmeval.solutions.problem import CheckerOpinion, Problem, ProblemTest
 from pytest_crmeval.solutions.referee import difference, finding_of
@@ -21,7 +21,7 @@ MIB = 2**20
 QUOTED = 400
 """Characters of the input and of the expected output of a failed test that are kept."""
 _NOT_FAILED = {TestVerdict.ACCEPTED, TestVerdict.SKIPPED, TestVerdict.JUDGE_ERROR}
-__all__ = ["Judge", "Rules", "judge", "ungradable"]
+__all__ = ["ProgramJudge", "Rules", "judge", "ungradable"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +116,7 @@ def _left_out(solution: Solution, defect: Defect, detail: str) -> Ungradable:
     )
 
 
-class Judge:
+class ProgramJudge:
     """Judges the programs of a file; used by several threads at once. Checkers are prepared once per problem."""
 
     def __init__(self, sandbox: Sandbox, rules: Rules) -> None:
@@ -147,14 +147,14 @@ class Judge:
                     return _outcome(solution, problem, TestVerdict.COMPILE_ERROR, _refusal(program.refused))
                 program_run = ProgramRun(self._rules)
                 for test in problem.tests:
-                    call = Call(solution, problem, test) if problem.function else None
+                    call = HarnessCall(solution, problem, test) if problem.function else None
                     program_run.outcomes.append(self._tested(program, problem, test, program_run, call))
         except SandboxError as error:
             return _outcome(solution, problem, TestVerdict.JUDGE_ERROR, str(error))
         return _outcome(solution, problem, *program_run.verdict(), program_run.outcomes)
 
     def _tested(
-        self, program: Prepared, problem: Problem, test: ProblemTest, program_run: ProgramRun, call: Call | None
+        self, program: Prepared, problem: Problem, test: ProblemTest, program_run: ProgramRun, call: HarnessCall | None
     ) -> TestOutcome:
         if reason := test.skipped or program_run.over():
             return TestOutcome(verdict=TestVerdict.SKIPPED, kind=test.kind, reason=reason)
@@ -184,7 +184,12 @@ class Judge:
         )
 
     def _failure(
-        self, execution: Execution, problem: Problem, test: ProblemTest, program_run: ProgramRun, call: Call | None
+        self,
+        execution: Execution,
+        problem: Problem,
+        test: ProblemTest,
+        program_run: ProgramRun,
+        call: HarnessCall | None,
     ) -> Failure | None:
         """Return why a run fails its test; None if it passes."""
         if failure := failure_of(execution, problem, limits_of(problem, test, self._rules.output_bytes)):
@@ -200,7 +205,7 @@ class Judge:
         problem: Problem,
         test: ProblemTest,
         program_run: ProgramRun,
-        call: Call | None,
+        call: HarnessCall | None,
     ) -> None:
         """Run a failed test again, where the sandbox may have been wrong; SandboxError if the verdicts differ."""
         if (confirm := getattr(program, "confirm", None)) is None:
@@ -277,5 +282,5 @@ def _outcome(
 
 def judge(solution: Solution, problem: Problem, sandbox: Sandbox, rules: Rules) -> SolutionOutcome:
     """Judge one program alone."""
-    with Judge(sandbox, rules) as one:
+    with ProgramJudge(sandbox, rules) as one:
         return one.judge(solution, problem)

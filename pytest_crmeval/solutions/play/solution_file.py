@@ -11,7 +11,7 @@ from pytest_crmeval.domain.file_outcome import TestVerdict
 from pytest_crmeval.journal.solutions.outcomes import SolutionOutcome, Ungradable
 from pytest_crmeval.ports.sandbox import Execution, Limits, Prepared, Program, ProgramInput, Sandbox, SandboxError
 from pytest_crmeval.solutions.play.sandbox_proxy import SandboxProxy
-from pytest_crmeval.solutions.play.solution import Judge, ungradable
+from pytest_crmeval.solutions.play.solution import ProgramJudge, ungradable
 from pytest_crmeval.solutions.problem import Problem
 from pytest_crmeval.solutions.solution import Solution
 
@@ -23,7 +23,7 @@ Judging = Callable[[Solution], Judged]
 
 
 @dataclass(slots=True)
-class Clock:
+class Deadline:
     """When the judging of a file has to end: after its time, or when it is stopped."""
 
     seconds: float
@@ -49,7 +49,7 @@ class Clock:
 class Timed(SandboxProxy):
     """A sandbox that starts no more runs when the time of a file is up."""
 
-    def __init__(self, sandbox: Sandbox, clock: Clock) -> None:
+    def __init__(self, sandbox: Sandbox, clock: Deadline) -> None:
         self._sandbox = sandbox
         self._clock = clock
 
@@ -104,7 +104,7 @@ class _Run:
         self._prepared.contradicted()  # type: ignore[attr-defined] # it has one if it confirms
 
 
-def judging_by(problem_of: Callable[[str], Problem | None], judge: Judge, sandbox: Sandbox) -> Judging:
+def judging_by(problem_of: Callable[[str], Problem | None], judge: ProgramJudge, sandbox: Sandbox) -> Judging:
     """Return a function that judges a solution by its problem, for any thread."""
 
     def judged(solution: Solution) -> Judged:
@@ -124,7 +124,7 @@ def judge_file(
     record: Callable[[Judged], None],
     *,
     slots: int,
-    clock: Clock,
+    clock: Deadline,
 ) -> int:
     """Judge the lines of a file with ``slots`` threads; return how many solutions there was no time for.
 
@@ -148,7 +148,7 @@ def judge_file(
 class _JudgePool:
     """The solutions that are being judged; used by the thread that reads the lines and records the outcomes."""
 
-    def __init__(self, judge: Judging, record: Callable[[Judged], None], slots: int, clock: Clock) -> None:
+    def __init__(self, judge: Judging, record: Callable[[Judged], None], slots: int, clock: Deadline) -> None:
         self.missing = 0
         self._judge = judge
         self._record = record

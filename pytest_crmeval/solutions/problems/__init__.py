@@ -11,7 +11,7 @@ from pytest_crmeval.solutions.problem import Problem, ProblemTest, TestChoice, T
 from pytest_crmeval.solutions.problems.choosing import Generated, examples_wanted, skipped_if_large
 from pytest_crmeval.solutions.problems.draft import Draft, FieldError, NotJsonError
 from pytest_crmeval.solutions.problems.records import draft_of
-from pytest_crmeval.solutions.problems.rows import Place, Rows, rows_of
+from pytest_crmeval.solutions.problems.rows import ProblemPlace, ProblemRows, rows_of
 
 NO_TESTS = "it has no tests"
 HOW_TO_GIVE = "use --crmeval-tests DIR, or crmeval_tests_max=0 to run without them"
@@ -23,8 +23,8 @@ _NONE = "{}: the file has no problem; write one JSON object per line"
 class _Entry:
     """Where a problem is."""
 
-    rows: Rows
-    place: Place
+    rows: ProblemRows
+    place: ProblemPlace
 
 
 class Problems:
@@ -167,7 +167,7 @@ def opened(paths: Sequence[Path], choice: TestChoice | None = None, *, testlib: 
         raise DatasetError(f"{testlib}: give the path of your testlib.h: {error}") from error
 
 
-def _drafts(path: Path, wrong: list[str]) -> Iterator[tuple[Place, Draft, Rows]]:
+def _drafts(path: Path, wrong: list[str]) -> Iterator[tuple[ProblemPlace, Draft, ProblemRows]]:
     """Yield the problems of a file; an invalid one is added to ``wrong`` and skipped."""
     try:
         rows = rows_of(path)

@@ -26,7 +26,7 @@ _FEW = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ProblemPlace:
     """Where a problem is in its file."""
 
     line: int
@@ -37,21 +37,21 @@ class Place:
     """Of a line; place in the group of a row."""
 
 
-class Rows(Protocol):
+class ProblemRows(Protocol):
     """A file of problems."""
 
     path: Path
 
-    def all(self) -> Iterator[tuple[Place, bytes]]:
+    def all(self) -> Iterator[tuple[ProblemPlace, bytes]]:
         """Yield each problem as JSON, with its place; DatasetError if the file can't be read."""
         ...
 
-    def read(self, place: Place) -> bytes:
+    def read(self, place: ProblemPlace) -> bytes:
         """Return one problem as JSON."""
         ...
 
 
-def rows_of(path: Path) -> Rows:
+def rows_of(path: Path) -> ProblemRows:
     """Return how a file is read: by its ending."""
     if path.suffix.lower() == PARQUET:
         return ParquetRows(path)
@@ -66,14 +66,14 @@ class LineRows:
         self._lines = path
         """The file that is read; another one if ``path`` is packed."""
 
-    def all(self) -> Iterator[tuple[Place, bytes]]:
+    def all(self) -> Iterator[tuple[ProblemPlace, bytes]]:
         """Yield the lines."""
         for line in lines(self._lines, LONGEST):
             if line.content is None:
                 raise DatasetError(f"{self.path}:{line.number}: the line is too long to be one problem")
-            yield Place(line.number, line.offset, len(line.content)), line.content
+            yield ProblemPlace(line.number, line.offset, len(line.content)), line.content
 
-    def read(self, place: Place) -> bytes:
+    def read(self, place: ProblemPlace) -> bytes:
         """Return one line."""
         with self._lines.open("rb") as file:
             file.seek(place.start)
@@ -133,16 +133,16 @@ class ParquetRows:
         finalize(self, spool.close)
         return spool
 
-    def all(self) -> Iterator[tuple[Place, bytes]]:
+    def all(self) -> Iterator[tuple[ProblemPlace, bytes]]:
         """Yield the rows; those of open-r1/codeforces without their big columns."""
         number = 0
         missing = dict.fromkeys(name for name in self._columns if name not in self._light)
         for group in range(self._table.num_row_groups):
             for place, row in enumerate(self._rows(group, self._light)):
                 number += 1
-                yield Place(number, group, place), msgspec.json.encode({**missing, **row})
+                yield ProblemPlace(number, group, place), msgspec.json.encode({**missing, **row})
 
-    def read(self, place: Place) -> bytes:
+    def read(self, place: ProblemPlace) -> bytes:
         """Return one row."""
         with self._lock:
             if place.start not in self._laid_out:

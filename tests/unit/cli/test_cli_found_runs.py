@@ -12,12 +12,12 @@ import pytest
 
 from pytest_crmeval import cli
 from pytest_crmeval.cli import stop
-from pytest_crmeval.journal.jobs import Job, State, write_job
-from pytest_crmeval.journal.locks import Holder, Lock
+from pytest_crmeval.journal.jobs import BackgroundRun, State, write_job
+from pytest_crmeval.journal.locks import FolderLock, Holder
 from tests.fakes import trial
 from tests.kept_runs import keep
 
-JOB = Job(id="nightly", command=["/nowhere/python"], cwd="/", submitted="2026-11-17T06:00:00+00:00")
+JOB = BackgroundRun(id="nightly", command=["/nowhere/python"], cwd="/", submitted="2026-11-17T06:00:00+00:00")
 
 
 @pytest.fixture(autouse=True)
@@ -106,7 +106,7 @@ def test_stop_reports_a_suspended_run_instead_of_waiting(
     monkeypatch.setattr(stop, "PATIENCE", 0.0)
     folder = here / "reports/nightly"
     folder.mkdir(parents=True)
-    lock = Lock.take(folder)
+    lock = FolderLock.take(folder)
     process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     try:
         lock.sign(Holder.of(process.pid))

@@ -13,10 +13,12 @@ from syrupy.assertion import SnapshotAssertion
 from pytest_crmeval import cli
 from pytest_crmeval.domain import cutting
 from pytest_crmeval.journal import locks
-from pytest_crmeval.journal.jobs import Job, State, Task, read_job, write_job
-from pytest_crmeval.journal.locks import Holder, Lock
+from pytest_crmeval.journal.jobs import BackgroundRun, State, Task, read_job, write_job
+from pytest_crmeval.journal.locks import FolderLock, Holder
 
-JOB = Job(id="nightly", command=["/nowhere/python", "-m", "pytest"], cwd="/", submitted="2026-11-17T06:00:00+00:00")
+JOB = BackgroundRun(
+    id="nightly", command=["/nowhere/python", "-m", "pytest"], cwd="/", submitted="2026-11-17T06:00:00+00:00"
+)
 TASK = Task(suite="crm", subject="gpt-4.1", total=30, passed=9, failed=3, cost=0.12)
 
 
@@ -257,7 +259,7 @@ def test_running_job_is_not_run_twice(here: Path, capsys: pytest.CaptureFixture[
     folder = here / "reports/nightly"
     folder.mkdir(parents=True)
     write_job(folder, JOB)
-    lock = Lock.take(folder)
+    lock = FolderLock.take(folder)
 
     statuses = [cli.main(["run", "nightly"]), cli.main(["submit", "--run", "nightly"])]
 
@@ -300,7 +302,7 @@ def test_process_that_may_not_be_the_run_gets_no_signal(
     """It is on another machine, or its process id was reused."""
     folder = here / "reports/nightly"
     folder.mkdir(parents=True)
-    lock = Lock.take(folder)
+    lock = FolderLock.take(folder)
     lock.sign(replace(Holder.of(1), **changes))  # type: ignore[arg-type] # of one kind
 
     assert 2 == cli.main(["stop", "nightly"])

@@ -12,7 +12,7 @@ import pytest
 
 from pytest_crmeval import cli
 from pytest_crmeval.domain.score import Verdict
-from pytest_crmeval.journal.locks import Lock
+from pytest_crmeval.journal.locks import FolderLock
 from pytest_crmeval.journal.writer import JournalWriter
 from tests.fakes import planned, trial
 from tests.kept_runs import keep
@@ -30,7 +30,7 @@ class Nightly:
         self.folder = reports / "nightly"
         self.folder.mkdir(parents=True)
         self._lock = ExitStack()
-        self._lock.callback(Lock.take(self.folder).close)
+        self._lock.callback(FolderLock.take(self.folder).close)
         self._journal = JournalWriter.open(self.folder / "trials.jsonl")
         self._journal.part(PART, [planned("one"), planned("two")])
 

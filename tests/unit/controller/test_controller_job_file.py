@@ -8,11 +8,11 @@ import pytest
 from pytest_crmeval.controller.counting import group_of, outcome_of
 from pytest_crmeval.controller.job_file import JobFile
 from pytest_crmeval.domain.score import Verdict
-from pytest_crmeval.journal.jobs import Job, State, Task, read_job, write_job
+from pytest_crmeval.journal.jobs import BackgroundRun, State, Task, read_job, write_job
 from pytest_crmeval.journal.progress import ProgressCounter
 from tests.fakes import planned, trial
 
-JOB = Job(id="nightly", command=["pytest"], cwd="/", submitted="2026-11-17T06:00:00+00:00")
+JOB = BackgroundRun(id="nightly", command=["pytest"], cwd="/", submitted="2026-11-17T06:00:00+00:00")
 NAMES = ("one", "two", "three")
 
 

@@ -2,7 +2,7 @@
 
 from threading import Thread
 
-from pytest_crmeval.controller.outage import Outage
+from pytest_crmeval.controller.outage import OutageWatch
 from pytest_crmeval.models.control import EVERYBODY
 from pytest_crmeval.models.shared_control import SharedControl
 
@@ -16,7 +16,7 @@ class Server:
         self.probes = 0
         self.has_ended = ended
         self.shown: list[str] = []
-        self.outage: Outage | None = None
+        self.outage: OutageWatch | None = None
         self._after = after
 
     def answers(self) -> bool:
@@ -30,9 +30,9 @@ class Server:
         return 20.0 * self.probes
 
 
-def outage_of(server: Server, control: SharedControl | None = None) -> Outage:
+def outage_of(server: Server, control: SharedControl | None = None) -> OutageWatch:
     """Return the object that waits for the server."""
-    server.outage = Outage(server, control or SharedControl(), 60, server.clock)
+    server.outage = OutageWatch(server, control or SharedControl(), 60, server.clock)
     return server.outage
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from pytest_crmeval.agents.scripted import mute
 from pytest_crmeval.conversations.calibration import CORRUPTED, EQUIVALENT, SHARES, Calibration, calibrate, spread
-from pytest_crmeval.conversations.calibration.tally import KEPT, Miss, Tally, share_of
+from pytest_crmeval.conversations.calibration.tally import KEPT, AgentAccuracy, Miss, share_of
 from pytest_crmeval.conversations.calibration.variants import Variant
 from pytest_crmeval.conversations.oracle import Oracle
 from pytest_crmeval.conversations.play import observe, play_reference
@@ -135,7 +135,7 @@ def test_the_figures_are_json() -> None:
 
 
 def test_of_many_misses_the_first_are_kept() -> None:
-    tally = Tally(kind="silence")
+    tally = AgentAccuracy(kind="silence")
 
     for number in range(KEPT + 3):
         tally.add("one", Miss(case="one", turn=number, what="said ''"))
@@ -146,7 +146,7 @@ def test_of_many_misses_the_first_are_kept() -> None:
 
 
 def test_a_miss_of_a_kind_that_can_not_always_be_caught_says_why() -> None:
-    tally = Tally(kind="filters dropped")
+    tally = AgentAccuracy(kind="filters dropped")
     tally.add("one", Miss(case="one", turn=1, what="all of them"))
 
     assert "for contrast" in str(tally.to_dict()["why"])
@@ -167,7 +167,7 @@ def test_every_kind_is_in_one_share() -> None:
 
 def test_variants_of_one_case_count_less_than_as_many_cases() -> None:
     """The interval of a share is clustered by case."""
-    alike, apart = Tally(kind="silence"), Tally(kind="silence")
+    alike, apart = AgentAccuracy(kind="silence"), AgentAccuracy(kind="silence")
     for number in range(100):
         miss = Miss(case="", turn=1, what="") if number < 50 else None
         alike.add(str(number // 10), miss)

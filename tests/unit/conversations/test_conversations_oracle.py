@@ -7,7 +7,7 @@ import pytest
 from pytest_crmeval.conversations.oracle import Oracle
 from pytest_crmeval.conversations.play import play
 from pytest_crmeval.domain.conversation import Turn
-from pytest_crmeval.domain.expectation import NO_CALL, Answer, Expectation
+from pytest_crmeval.domain.expectation import NO_CALL, Expectation, PublishedReply
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message, ToolCall, ToolError, ToolResult, agent_says, crm_says, user_says
 from tests.fakes import PaperCrm, call, calls, conversation, says, turn
@@ -87,15 +87,21 @@ class TestReciting:
     @pytest.mark.parametrize("result", [ToolResult(value=[ADA]), ToolResult(value=[]), REFUSAL])
     def test_it_says_the_published_reply(self, result: ToolResult) -> None:
         """True or not."""
-        published = turn("Find a.", FIND, answer=Answer(text="Found Zoe, made 2025-11-11.", others=("Found her.",)))
+        published = turn(
+            "Find a.", FIND, answer=PublishedReply(text="Found Zoe, made 2025-11-11.", others=("Found her.",))
+        )
 
         assert "Found Zoe, made 2025-11-11." == words(published, result, recites=True)
 
     @pytest.mark.parametrize(
         ("answer", "expected"),
-        [(Answer(others=("Found her.", "There.")), "Found her."), (Answer(), "Done."), (Answer(judged=True), "Done.")],
+        [
+            (PublishedReply(others=("Found her.", "There.")), "Found her."),
+            (PublishedReply(), "Done."),
+            (PublishedReply(judged=True), "Done."),
+        ],
     )
-    def test_without_a_text_it_says_what_counts_as_well(self, answer: Answer, expected: str) -> None:
+    def test_without_a_text_it_says_what_counts_as_well(self, answer: PublishedReply, expected: str) -> None:
         """There is always something that it can say."""
         assert expected == words(turn("Find a.", FIND, answer=answer), ToolResult(value=[ADA]), recites=True)
 
@@ -105,7 +111,7 @@ class TestReciting:
 
     def test_oracle_recites_published_replies_only_on_request(self) -> None:
         """A published reply is often not true."""
-        published = turn("Find a.", FIND, answer=Answer(text="Found Zoe."))
+        published = turn("Find a.", FIND, answer=PublishedReply(text="Found Zoe."))
 
         assert "Done: Ada." == words(published, ToolResult(value=[ADA]))
 

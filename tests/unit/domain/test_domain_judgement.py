@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_crmeval.domain.answers import Attempt
-from pytest_crmeval.domain.judgement import Answer, Grade, Judgement, LabelAgreement, Statement, StatementAnswer
+from pytest_crmeval.domain.judgement import Grade, JudgeAnswer, Judgement, LabelAgreement, Statement, StatementAnswer
 from pytest_crmeval.domain.usage import Bill, Usage
 
 RIGHT, WRONG, NONE = Attempt.CORRECT, Attempt.INCORRECT, Attempt.NOT_ATTEMPTED
@@ -18,7 +18,7 @@ TRUSTED = LabelAgreement(found=9, missed=1, accepted=10, refused=0)
 
 def said(*answers: str) -> Grade:
     """Return an opinion on statements."""
-    return Grade(answers=tuple(StatementAnswer(answer=Answer(each), reason=f"it is {each}") for each in answers))
+    return Grade(answers=tuple(StatementAnswer(answer=JudgeAnswer(each), reason=f"it is {each}") for each in answers))
 
 
 def about(*grades: Grade, count: int = 2) -> Judgement:

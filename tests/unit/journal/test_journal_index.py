@@ -12,8 +12,8 @@ from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.usage import Bill
 from pytest_crmeval.journal.index import NoSuchRunError, folder_of, is_only_report, point, run_of, runs_in, tasks_of
-from pytest_crmeval.journal.jobs import Job, State, Task, write_job
-from pytest_crmeval.journal.locks import Lock
+from pytest_crmeval.journal.jobs import BackgroundRun, State, Task, write_job
+from pytest_crmeval.journal.locks import FolderLock
 from pytest_crmeval.journal.writer import JournalWriter
 from pytest_crmeval.report import files as reports
 from tests.fakes import planned, trial
@@ -40,10 +40,10 @@ def reported(folder: Path, trials: Sequence[Trial] = TRIALS) -> None:
     reports.write(reports.build({"id": folder.name, "started": STARTED}, found, CASES), folder.parent)
 
 
-def submitted(folder: Path, **changes: object) -> Job:
+def submitted(folder: Path, **changes: object) -> BackgroundRun:
     """Write a job."""
     folder.mkdir(parents=True, exist_ok=True)
-    job = Job(id=folder.name, command=["pytest"], cwd="/", submitted=STARTED)
+    job = BackgroundRun(id=folder.name, command=["pytest"], cwd="/", submitted=STARTED)
     job = replace(job, **changes)  # type: ignore[arg-type] # of several kinds
     write_job(folder, job)
     return job
@@ -111,7 +111,7 @@ def test_journal_without_a_report_belongs_to_a_running_or_lost_run(tmp_path: Pat
     """The lock decides."""
     journalled(tmp_path / "mine")
     lost = run_of(tmp_path / "mine").state
-    lock = Lock.take(tmp_path / "mine")
+    lock = FolderLock.take(tmp_path / "mine")
     running = run_of(tmp_path / "mine").state
     lock.close()
 
@@ -201,7 +201,7 @@ def test_every_listed_run_is_found(tmp_path: Path) -> None:
 
 def test_run_without_any_files_yet_is_found(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
-    lock = Lock.take(tmp_path / "mine")
+    lock = FolderLock.take(tmp_path / "mine")
 
     assert tmp_path / "mine" == folder_of(tmp_path, "mine")
     lock.close()
@@ -274,7 +274,7 @@ def test_run_that_was_resumed_and_killed_is_not_described_by_its_old_report(tmp_
     folder = tmp_path / "plain"
     journalled(folder, [*TRIALS, trial("three")])
     reported(folder, [*TRIALS, trial("three")])
-    Lock.take(folder).close()
+    FolderLock.take(folder).close()
     os.utime(tmp_path / "plain.json", (1.9e9, 1.9e9))
     before = run_of(folder)
     journal = JournalWriter.open(folder / "trials.jsonl")

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from pytest_crmeval.journal.jobs import Job, JobError, State, Task, is_job, read_job, state_of, write_job
-from pytest_crmeval.journal.locks import Lock
+from pytest_crmeval.journal.jobs import BackgroundRun, JobError, State, Task, is_job, read_job, state_of, write_job
+from pytest_crmeval.journal.locks import FolderLock
 
 NOT_BEGUN = Task(suite="crm", subject="oracle", total=10)
 TASK = Task(suite="crm", subject="oracle", total=10, passed=3, failed=1, errored=1, invalid=1, cost=0.25)
-JOB = Job(
+JOB = BackgroundRun(
     id="nightly",
     command=["python", "-m", "pytest", "evals"],
     cwd="/work",
@@ -112,7 +112,7 @@ def test_errored_and_invalid_cases_are_not_in_the_pass_rate() -> None:
 )
 def test_lock_decides_if_a_job_is_running(tmp_path: Path, written: State, *, held: bool, state: State) -> None:
     """Whatever the job says: a killed process can't write."""
-    lock = Lock.take(tmp_path)
+    lock = FolderLock.take(tmp_path)
     if not held:
         lock.close()
 

@@ -13,24 +13,24 @@ from pathlib import Path
 import pytest
 
 from pytest_crmeval.journal import locks
-from pytest_crmeval.journal.locks import Holder, Lock, LockedError, holder_of, is_held
+from pytest_crmeval.journal.locks import FolderLock, Holder, LockedError, holder_of, is_held
 
 HOLDING = """
 import sys
 from pathlib import Path
-from pytest_crmeval.journal.locks import Lock
+from pytest_crmeval.journal.locks import FolderLock
 
-held = Lock.take(Path(sys.argv[1]))
+held = FolderLock.take(Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.read()
 """
 HEIR = """
 import os
-from pytest_crmeval.journal.locks import Lock
+from pytest_crmeval.journal.locks import FolderLock
 
-folder, lock = Lock.handed_over()
+folder, lock = FolderLock.handed_over()
 assert "CRMEVAL_JOB" not in os.environ
-assert Lock.handed_over() is None
+assert FolderLock.handed_over() is None
 assert not os.get_inheritable(lock.fileno())
 print(folder, flush=True)
 input()
@@ -56,7 +56,7 @@ def test_run_that_was_not_started_has_no_process(tmp_path: Path) -> None:
 
 def test_second_process_learns_which_process_has_the_lock(tmp_path: Path) -> None:
     with another_process(tmp_path) as process, pytest.raises(LockedError) as caught:
-        Lock.take(tmp_path)
+        FolderLock.take(tmp_path)
 
     said = str(caught.value)
     assert f"the run {tmp_path.name!r} is being run by process {process.pid} on {os.uname().nodename}, since 20" in said
@@ -80,7 +80,7 @@ def test_lock_can_be_taken_after_its_holder_was_killed(tmp_path: Path) -> None:
     with another_process(tmp_path):
         pass
 
-    Lock.take(tmp_path).close()
+    FolderLock.take(tmp_path).close()
 
 
 def test_reading_a_lock_does_not_block_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,14 +89,14 @@ def test_reading_a_lock_does_not_block_others(tmp_path: Path, monkeypatch: pytes
     fcntl.flock(looking, fcntl.LOCK_SH)
     monkeypatch.setattr("time.sleep", lambda _: os.close(looking))
 
-    lock = Lock.take(tmp_path)
+    lock = FolderLock.take(tmp_path)
 
     assert is_held(tmp_path)
     lock.close()
 
 
 def test_lock_is_handed_over_to_another_program(tmp_path: Path) -> None:
-    lock = Lock.take(tmp_path)
+    lock = FolderLock.take(tmp_path)
     environment = {**os.environ, **lock.environment(tmp_path)}
     heir = subprocess.Popen(
         [sys.executable, "-c", HEIR],
@@ -127,7 +127,7 @@ def test_invalid_lock_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (tmp_path / "lock").touch()
     monkeypatch.setenv(locks.HANDED, shown.format(tmp_path))
 
-    assert Lock.handed_over() is None
+    assert FolderLock.handed_over() is None
 
 
 def test_process_of_an_earlier_boot_is_not_identified_by_its_number() -> None:
@@ -152,20 +152,20 @@ def test_dead_process_has_no_start_time() -> None:
 def test_holder_without_a_description_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     """The lock counts, not the text in it."""
     monkeypatch.setattr(locks, "PATIENCE", 0.0)
-    lock = Lock.take(tmp_path)
+    lock = FolderLock.take(tmp_path)
     (tmp_path / "lock").write_text(text, encoding="utf-8")
 
     assert is_held(tmp_path)
     assert holder_of(tmp_path) is None
     with pytest.raises(LockedError, match="is being run by another process"):
-        Lock.take(tmp_path)
+        FolderLock.take(tmp_path)
     lock.close()
 
 
 def test_shorter_description_replaces_a_longer_one_completely(tmp_path: Path) -> None:
     """The text is one document."""
     (tmp_path / "lock").write_text("x" * 1000, encoding="utf-8")
-    lock = Lock.take(tmp_path)
+    lock = FolderLock.take(tmp_path)
     lock.close()
 
     assert os.getpid() == json.loads((tmp_path / "lock").read_text(encoding="utf-8"))["pid"]

@@ -13,8 +13,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.journal.index import run_of
-from pytest_crmeval.journal.jobs import Job, State, Task, read_job, write_job
-from pytest_crmeval.journal.locks import Holder, Lock
+from pytest_crmeval.journal.jobs import BackgroundRun, State, Task, read_job, write_job
+from pytest_crmeval.journal.locks import FolderLock, Holder
 from pytest_crmeval.journal.status import RunWatcher, Status
 from pytest_crmeval.journal.writer import JournalWriter
 from pytest_crmeval.render.status import lines
@@ -60,7 +60,7 @@ def play(folder: Path, *verdicts: Verdict) -> None:
 def submit(folder: Path, state: State = State.RUNNING, exit_status: int | None = None) -> None:
     """Write a job."""
     tasks = [Task(suite="crm", subject="oracle", total=3)]
-    job = Job(
+    job = BackgroundRun(
         id=folder.name,
         command=["pytest"],
         cwd="/",
@@ -75,7 +75,7 @@ def submit(folder: Path, state: State = State.RUNNING, exit_status: int | None =
 @contextmanager
 def held(folder: Path, since: str = PART["started"]) -> Iterator[None]:
     """Be the process that runs it."""
-    lock = Lock.take(folder)
+    lock = FolderLock.take(folder)
     lock.sign(replace(Holder.of(os.getpid()), since=since))
     yield
     lock.close()

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_crmeval.models.caps import Cap
 from pytest_crmeval.models.control import Feedback
-from pytest_crmeval.models.limits import Limits, LimitsClosed
+from pytest_crmeval.models.limits import LimitsClosed, RateLimits
 from tests.permits import permit_of
 
 GPT, CLAUDE = "openai:gpt-4.1", "anthropic:claude"
@@ -22,9 +22,9 @@ FINE, FAILED = Feedback(ok=True), Feedback(ok=False)
 
 
 @contextmanager
-def open_limits(*caps: str) -> Iterator[tuple[Limits, ThreadPoolExecutor]]:
+def open_limits(*caps: str) -> Iterator[tuple[RateLimits, ThreadPoolExecutor]]:
     """Give limits and threads that ask; whatever still waits at the end is let go."""
-    limits = Limits([Cap.parse(text) for text in caps])
+    limits = RateLimits([Cap.parse(text) for text in caps])
     with ThreadPoolExecutor(max_workers=64) as threads:
         try:
             yield limits, threads
@@ -74,7 +74,7 @@ def test_threads_are_served_in_the_order_in_which_they_came() -> None:
     """Fifty wait in line."""
     served: list[int] = []
 
-    def ask(limits: Limits, number: int) -> None:
+    def ask(limits: RateLimits, number: int) -> None:
         permit = permit_of(limits, GPT)
         served.append(number)
         limits.release(permit, FAILED)
@@ -96,7 +96,7 @@ def test_who_asks_again_goes_before_those_who_have_not_asked() -> None:
     """And they among themselves in the order in which they came."""
     served: list[str] = []
 
-    def ask(limits: Limits, name: str, patience: float | None) -> None:
+    def ask(limits: RateLimits, name: str, patience: float | None) -> None:
         permit = limits.acquire(GPT, 100, patience)
         served.append(name)
         limits.forget([permit or 0])
@@ -181,7 +181,7 @@ def test_waiting_calls_are_released_when_the_run_is_over() -> None:
 
 def test_there_are_no_permits_when_the_run_is_over() -> None:
     """Not even where there is room; what is given back late does no harm, nor does closing again."""
-    limits = Limits()
+    limits = RateLimits()
     permit = permit_of(limits, GPT)
     limits.close()
     limits.release(permit, FINE)
@@ -195,7 +195,7 @@ def test_there_are_no_permits_when_the_run_is_over() -> None:
 def test_no_thread_is_left() -> None:
     """Nor is there one before anybody had to wait."""
     before = threading.active_count()
-    limits = Limits([Cap.parse("* 600rpm")])
+    limits = RateLimits([Cap.parse("* 600rpm")])
     permit_of(limits, GPT)
     assert before == threading.active_count()
     for _ in range(4):
@@ -225,7 +225,7 @@ def test_many_threads_never_hold_more_permits_than_there_are() -> None:
     """Sixty-four at once, of whom all are refused by the server: in the end, one at a time."""
     held, most, guard = 0, [0], threading.Lock()
 
-    def ask(limits: Limits) -> None:
+    def ask(limits: RateLimits) -> None:
         nonlocal held
         for _ in range(10):
             permit = permit_of(limits, GPT)

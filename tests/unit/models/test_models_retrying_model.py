@@ -8,7 +8,7 @@ import pytest
 
 from pytest_crmeval.domain.messages import user_says
 from pytest_crmeval.domain.usage import Usage
-from pytest_crmeval.models.backend import Answer
+from pytest_crmeval.models.backend import BackendAnswer
 from pytest_crmeval.models.control import NO_CHARGE, Charge, Feedback
 from pytest_crmeval.models.retrying_model import RetryingModel
 from pytest_crmeval.models.specs import ModelSpec
@@ -36,7 +36,7 @@ class Moody:
         """Fail from now on."""
         self._failures += failures
 
-    def attempt(self, prompt: Prompt, seconds: float, ask_again: Callable[[], None] = lambda: None) -> Answer:
+    def attempt(self, prompt: Prompt, seconds: float, ask_again: Callable[[], None] = lambda: None) -> BackendAnswer:
         """Fail, or answer."""
         del prompt
         self.deadlines.append(seconds)
@@ -45,7 +45,7 @@ class Moody:
         if self._failures:
             raise self._failures.pop(0)
         usage = Usage(input=100, output=10, calls=1)
-        return Answer(
+        return BackendAnswer(
             completion=Completion(reply=says(self.text), usage=usage, ending=self.ending), headers=self._headers
         )
 

@@ -26,7 +26,7 @@ from pytest_crmeval.journal import transcripts
 from pytest_crmeval.journal.annotations import Opinion, add, annotation_of
 from pytest_crmeval.journal.places import NoRunError
 from pytest_crmeval.render.export.files import WRITERS
-from pytest_crmeval.render.export.tables import TABLES, Row
+from pytest_crmeval.render.export.tables import TABLES, TableRow
 from tests.fakes import planned, trial
 from tests.kept_runs import keep
 
@@ -178,7 +178,7 @@ def test_documentation_has_every_column() -> None:
 
     for table, (columns, _) in TABLES.items():
         (line,) = re.findall(rf"^\| `{table}` \| [^|]* \| (.*) \|$", page, re.MULTILINE)
-        assert columns.__struct_fields__ == (*Row.__struct_fields__, *re.findall(r"`(\w+)`", line))
+        assert columns.__struct_fields__ == (*TableRow.__struct_fields__, *re.findall(r"`(\w+)`", line))
 
 
 @pytest.mark.usefixtures("kept")

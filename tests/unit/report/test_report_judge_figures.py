@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.domain.judgement import Answer, Grade, Judgement, LabelAgreement, Statement, StatementAnswer
+from pytest_crmeval.domain.judgement import Grade, JudgeAnswer, Judgement, LabelAgreement, Statement, StatementAnswer
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.usage import Bill, Usage
@@ -20,7 +20,7 @@ UNKNOWN = Judgement(trouble="timeout: no answer")
 
 def about(*answers: str, agreement: LabelAgreement | None = TRUSTED, **fields: Any) -> Judgement:  # noqa: ANN401
     """Return one opinion on statements."""
-    grade = Grade(answers=tuple(StatementAnswer(answer=Answer(each)) for each in answers))
+    grade = Grade(answers=tuple(StatementAnswer(answer=JudgeAnswer(each)) for each in answers))
     statements = tuple(Statement(turn=place, quote="so it is") for place, _ in enumerate(answers, start=1))
     return Judgement(grades=(grade,), statements=statements, agreement=agreement, **fields)
 

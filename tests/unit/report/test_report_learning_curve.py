@@ -12,7 +12,7 @@ from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.usage import Bill, Usage
 from pytest_crmeval.report.files import build
-from pytest_crmeval.report.learning_curve import Learning, PlaybookEffect, Share, learning_of
+from pytest_crmeval.report.learning_curve import Learning, PassShare, PlaybookEffect, learning_of
 from pytest_crmeval.report.report import SubjectSummary
 from tests.fakes import planned, trial
 
@@ -121,7 +121,7 @@ def test_uses_and_reviews_are_added_up() -> None:
 
     assert (3, 2, 1) == tuple(found.counts[name] for name in ("cue_hits", "adoptions", "failed_adoptions"))
     assert {"corrected": 2, "approved": 2} == found.reviews
-    assert (Share(passed=0, scored=1), Share(passed=1, scored=1)) == (found.intervened, found.not_intervened)
+    assert (PassShare(passed=0, scored=1), PassShare(passed=1, scored=1)) == (found.intervened, found.not_intervened)
 
 
 HELD_OUT = [

@@ -20,7 +20,7 @@ from pytest_crmeval.journal.checkpoints import CheckpointFigures, PassAt, Solved
 from pytest_crmeval.journal.figures import Figure
 from pytest_crmeval.report.comparison import CaseChange, Comparison, Contrast
 from pytest_crmeval.report.judge_figures import JudgeFigures
-from pytest_crmeval.report.learning_curve import Learning, PlaybookEffect, Share
+from pytest_crmeval.report.learning_curve import Learning, PassShare, PlaybookEffect
 from pytest_crmeval.report.metrics import Group, Metrics
 from pytest_crmeval.report.outliers import Outlier, Reason
 from pytest_crmeval.report.report import SERVICE, SubjectSummary
@@ -37,7 +37,7 @@ STRUCTS = {
     f"{TRIAL}/properties/turns/items": TurnOutcome,
     f"{TRIAL}/properties/answer": AnswerOutcome,
     "$defs/figure": Figure,
-    "$defs/passed_of": Share,
+    "$defs/passed_of": PassShare,
     "$defs/learning": Learning,
     "$defs/learning/properties/comparison": PlaybookEffect,
     "$defs/entry": PlaybookEntry,

@@ -8,7 +8,7 @@ from pytest_crmeval.conversations.generator import vocabulary
 from pytest_crmeval.conversations.generator.intents import Intent, Scenario
 from pytest_crmeval.conversations.generator.mail import domain, domain_of
 from pytest_crmeval.conversations.generator.rows import Row
-from pytest_crmeval.conversations.generator.scenarios.details import Change, address, change_of, in_words
+from pytest_crmeval.conversations.generator.scenarios.details import ColumnChange, address, change_of, in_words
 from pytest_crmeval.conversations.generator.scenarios.unused_names import phone
 from pytest_crmeval.conversations.generator.story import Story
 
@@ -71,13 +71,13 @@ def _other_name(story: Story, row: Row) -> str:
     return story.chance.one_of(free) if free and story.chance.chance(0.7) else _new_name(story)[1]
 
 
-_CHANGES: Mapping[str, Change] = {
+_CHANGES: Mapping[str, ColumnChange] = {
     change.column: change
     for change in (
-        Change(column="name", thing="the name", draw=_other_name),
-        Change(column="email", thing="the e-mail address", draw=_new_email),
-        Change(column="phone", thing="the phone number", draw=phone),
-        Change(column="address", thing="the address", draw=address),
+        ColumnChange(column="name", thing="the name", draw=_other_name),
+        ColumnChange(column="email", thing="the e-mail address", draw=_new_email),
+        ColumnChange(column="phone", thing="the phone number", draw=phone),
+        ColumnChange(column="address", thing="the address", draw=address),
         change_of("industry", "the industry", lambda: [industry.name for industry in vocabulary.industries()]),
         change_of("status", "the status", lambda: STATUSES),
         change_of("owner", "the owner", vocabulary.owners),

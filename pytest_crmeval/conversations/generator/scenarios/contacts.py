@@ -10,7 +10,7 @@ from pytest_crmeval.conversations.generator.mail import domain, domain_of, plain
 from pytest_crmeval.conversations.generator.naming import Referent, by_name
 from pytest_crmeval.conversations.generator.rows import Row
 from pytest_crmeval.conversations.generator.scenarios.details import (
-    Change,
+    ColumnChange,
     another,
     answered,
     change_of,
@@ -44,21 +44,21 @@ def _new_first_name(story: Story, row: Row) -> str:
     return story.chance.one_of([name for name in own if name not in known and " " not in name] or [f"{known[0]}-Lee"])
 
 
-_CHANGES: Mapping[str, Change] = {
+_CHANGES: Mapping[str, ColumnChange] = {
     change.column: change
     for change in (
         change_of("title", "the title", vocabulary.titles),
-        Change(column="email", thing="the e-mail address", draw=_new_email),
-        Change(column="phone", thing="the phone number", draw=phone),
+        ColumnChange(column="email", thing="the e-mail address", draw=_new_email),
+        ColumnChange(column="phone", thing="the phone number", draw=phone),
         change_of("notes", "the notes field", vocabulary.contact_notes),
-        Change(
+        ColumnChange(
             column="last_name",
             thing="the last name",
             draw=lambda story, row: another(
                 story.chance, story.chance.one_of(vocabulary.people()).last, row["last_name"]
             ),
         ),
-        Change(column="first_name", thing="the first name", draw=_new_first_name),
+        ColumnChange(column="first_name", thing="the first name", draw=_new_first_name),
     )
 }
 

@@ -26,7 +26,7 @@ _SAID: Mapping[str, Sequence[str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class ColumnChange:
     """A column that users change."""
 
     column: str
@@ -70,9 +70,11 @@ def another(chance: SeededRandom, values: Sequence[str], than: str | None) -> st
     return chance.one_of([value for value in values if value != than])
 
 
-def change_of(column: str, thing: str, values: Callable[[], Sequence[str]]) -> Change:
+def change_of(column: str, thing: str, values: Callable[[], Sequence[str]]) -> ColumnChange:
     """Return the change of a column to another one of ``values``."""
-    return Change(column=column, thing=thing, draw=lambda story, row: another(story.chance, values(), row[column]))
+    return ColumnChange(
+        column=column, thing=thing, draw=lambda story, row: another(story.chance, values(), row[column])
+    )
 
 
 def address(story: Story, _: Row | None = None) -> str:

@@ -120,7 +120,7 @@ def _map_user(process: str, uid: int, gid: int) -> None:
 
 def _enter_namespaces(isolation_request: IsolationRequest, uid: int, gid: int) -> Isolation:
     outside = os.open("/proc/self", os.O_PATH | os.O_DIRECTORY)
-    folders = mounts.enter(mounts.View(paths=isolation_request.view, uid=uid, gid=gid))
+    folders = mounts.enter(mounts.MachineView(paths=isolation_request.view, uid=uid, gid=gid))
     kernel.set_host_name("sandbox")
     if os.getuid() == 0:
         _become(uid, gid)

@@ -24,7 +24,7 @@ _PRIVATE = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class MachineView:
     """What is shown of the machine, and whose the room to write in is."""
 
     paths: Sequence[str]
@@ -32,7 +32,7 @@ class View:
     gid: int
 
 
-def enter(view: View) -> Sequence[str]:
+def enter(view: MachineView) -> Sequence[str]:
     """Make the view the root of this process, and return the folders that can be written.
 
     The process needs a mount namespace and the rights in it.
@@ -87,7 +87,7 @@ def _make_devices(base: str) -> None:
         Path(base, name).symlink_to(target)
 
 
-def _make_room(base: str, places: Sequence[str], view: View) -> None:
+def _make_room(base: str, places: Sequence[str], view: MachineView) -> None:
     """One bounded file system for all that can be written."""
     room = Path(base, "room")
     room.mkdir()

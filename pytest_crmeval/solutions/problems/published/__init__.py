@@ -14,7 +14,7 @@ from pytest_crmeval.solutions.problems.published.input_output import InputOutput
 from pytest_crmeval.solutions.problems.published.live_code_bench import LiveCodeBenchRow
 
 
-class Row(Protocol):
+class PublishedRow(Protocol):
     """A row of a published table: a Struct whose fields are the columns that a verdict depends on."""
 
     def draft(self, number: int, *, brief: bool) -> Draft:
@@ -25,7 +25,7 @@ class Row(Protocol):
         ...
 
 
-FORMATS: Mapping[tuple[str, ...], type[Row]] = {
+FORMATS: Mapping[tuple[str, ...], type[PublishedRow]] = {
     ("official_tests",): CodeforcesRow,
     ("base_input", "entry_point"): EvalPlusRow,
     ("entry_point", "test", "task_id"): HumanEvalRow,
@@ -41,13 +41,13 @@ COLUMNS: Sequence[str] = list(
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-def format_of(columns: Sequence[str]) -> type[Row] | None:
+def format_of(columns: Sequence[str]) -> type[PublishedRow] | None:
     """Return the format that has these columns; None if it is none of these."""
     known = set(columns)
     return next((row for names, row in FORMATS.items() if known.issuperset(names)), None)
 
 
-def published_row(line: bytes) -> Row | None:
+def published_row(line: bytes) -> PublishedRow | None:
     """Return a line as a row of a published table; None if it is none. msgspec's errors if it is invalid."""
     try:
         names = list(_OBJECT.decode(line))
@@ -56,7 +56,7 @@ def published_row(line: bytes) -> Row | None:
             return None
         if found is EvalPlusRow:  # its inputs have integers of any size, which only Python reads
             return msgspec.convert(json.loads(line), found)
-        row: Row = msgspec.json.decode(line, type=cast("type[Any]", found))
+        row: PublishedRow = msgspec.json.decode(line, type=cast("type[Any]", found))
     except msgspec.ValidationError:
         raise
     except msgspec.DecodeError as error:

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_crmeval.conversations.dataset.files import index
 from pytest_crmeval.domain.conversation import NOW, Conversation, Segment, Turn
-from pytest_crmeval.domain.expectation import Answer, Expectation
+from pytest_crmeval.domain.expectation import Expectation, PublishedReply
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall
 from tests.projects import ADA, DEV_DATA, PUBLISHED, Written, case, chain, turned
@@ -110,7 +110,7 @@ def test_a_published_case_is_read_as_it_is(written: Written) -> None:
 
     assert (15, 9) == (len(record), len(turn))
     assert Expectation(
-        call=ToolCall(tool="create_new_client", arguments=ADA), answer=Answer(text="Done.", others=("Done.",))
+        call=ToolCall(tool="create_new_client", arguments=ADA), answer=PublishedReply(text="Done.", others=("Done.",))
     ) == (found.turns[0].expectation)
     assert {"Client", "Contact", "Opportunity", "Quote", "Contract"} >= found.seed.keys()
 
@@ -118,17 +118,17 @@ def test_a_published_case_is_read_as_it_is(written: Written) -> None:
 @pytest.mark.parametrize(
     ("response", "answer"),
     [
-        pytest.param({}, Answer(), id="nothing"),
-        pytest.param({"text": " Done.\n"}, Answer(text="Done."), id="space around"),
-        pytest.param({"answers": ["a ", " ", "", " b"]}, Answer(others=("a", "b")), id="blank answers"),
-        pytest.param({"evaluation": "Judge"}, Answer(judged=True), id="a judge"),
-        pytest.param({"requires_judge": True}, Answer(judged=True), id="a judge, in other words"),
-        pytest.param({"evaluation": "STRUCTURED"}, Answer(), id="no judge"),
+        pytest.param({}, PublishedReply(), id="nothing"),
+        pytest.param({"text": " Done.\n"}, PublishedReply(text="Done."), id="space around"),
+        pytest.param({"answers": ["a ", " ", "", " b"]}, PublishedReply(others=("a", "b")), id="blank answers"),
+        pytest.param({"evaluation": "Judge"}, PublishedReply(judged=True), id="a judge"),
+        pytest.param({"requires_judge": True}, PublishedReply(judged=True), id="a judge, in other words"),
+        pytest.param({"evaluation": "STRUCTURED"}, PublishedReply(), id="no judge"),
         pytest.param(None, None, id="no response"),
     ],
 )
 def test_an_expected_response_is_an_answer(
-    written: Written, response: dict[str, Any] | None, answer: Answer | None
+    written: Written, response: dict[str, Any] | None, answer: PublishedReply | None
 ) -> None:
     record = case("one")
     record["turns"][0]["expected_response"] = response

@@ -11,8 +11,8 @@ import pytest
 
 from pytest_crmeval.conversations.crm.tools.value_types import EXTENSIONS
 from pytest_crmeval.conversations.generator.vocabulary import (
+    City,
     Industry,
-    Place,
     Region,
     branches,
     contact_notes,
@@ -74,7 +74,7 @@ def continued(texts: Sequence[str]) -> list[tuple[str, str]]:
     return [pair for pair in permutations(map(str.casefold, texts), 2) if pair[1].startswith(pair[0])]
 
 
-def named(one: Region | Industry | Place | str) -> str:
+def named(one: Region | Industry | City | str) -> str:
     """Return what a case of a test is called."""
     return one if isinstance(one, str) else getattr(one, "name", "") or getattr(one, "city", "")
 

@@ -7,7 +7,7 @@ import pytest
 
 from pytest_crmeval.conversations.scorers.clbench import clbench
 from pytest_crmeval.domain.conversation import Conversation, Segment, Turn
-from pytest_crmeval.domain.expectation import NO_CALL, Answer
+from pytest_crmeval.domain.expectation import NO_CALL, PublishedReply
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall, ToolResult
 from pytest_crmeval.domain.score import Score
@@ -150,7 +150,7 @@ def test_references_are_those_of_this_trial() -> None:
     assert clbench(case, trial(case, answers, [FIND_FLEET], "1", [made[0]], "2", [made[1]], "3")).passed
 
 
-ANSWER = Answer(text="Found  Fleet.", others=("It is the fleet deal.",))
+ANSWER = PublishedReply(text="Found  Fleet.", others=("It is the fleet deal.",))
 
 
 @pytest.mark.parametrize(
@@ -158,8 +158,8 @@ ANSWER = Answer(text="Found  Fleet.", others=("It is the fleet deal.",))
     [
         (None, "Anything.", True),
         (None, "", True),
-        (Answer(), "Anything.", True),
-        (Answer(text="To be judged.", judged=True), "Anything.", True),
+        (PublishedReply(), "Anything.", True),
+        (PublishedReply(text="To be judged.", judged=True), "Anything.", True),
         (ANSWER, "Found Fleet.", True),
         (ANSWER, "found\n  FLEET. ", True),
         (ANSWER, "It is the fleet deal.", True),
@@ -167,15 +167,15 @@ ANSWER = Answer(text="Found  Fleet.", others=("It is the fleet deal.",))
         (ANSWER, "Found Fleet", False),
         (ANSWER, "Found Fleet. Anything else?", False),
         (ANSWER, "", False),
-        (Answer(others=("Yes.",)), "yes.", True),
-        (Answer(others=("Yes.",)), "no.", False),
-        (Answer(text="{{turn_1.name}}"), "Fleet tracking rollout", False),
-        (Answer(text="Fleet tracking rollout"), "{{turn_1.name}}", True),
-        (Answer(text="Fleet tracking rollout"), "FLEET {{turn_1.nothing}}", False),
-        (Answer(text="84000.0"), "{{turn_1.amount}}", True),
+        (PublishedReply(others=("Yes.",)), "yes.", True),
+        (PublishedReply(others=("Yes.",)), "no.", False),
+        (PublishedReply(text="{{turn_1.name}}"), "Fleet tracking rollout", False),
+        (PublishedReply(text="Fleet tracking rollout"), "{{turn_1.name}}", True),
+        (PublishedReply(text="Fleet tracking rollout"), "FLEET {{turn_1.nothing}}", False),
+        (PublishedReply(text="84000.0"), "{{turn_1.amount}}", True),
     ],
 )
-def test_the_reply_is_one_of_those_that_count(answer: Answer | None, text: str, does: bool) -> None:  # noqa: FBT001 (a table)
+def test_the_reply_is_one_of_those_that_count(answer: PublishedReply | None, text: str, does: bool) -> None:  # noqa: FBT001 (a table)
     turn = asks("Find the fleet deal.", FIND_FLEET, answer=answer)
 
     assert does is scored(turn, found([FLEET]), [FIND_FLEET], text).passed

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_crmeval.domain.answers import AnswerOutcome, Attempt
-from pytest_crmeval.domain.judgement import Answer, Grade, Judgement, Statement, StatementAnswer
+from pytest_crmeval.domain.judgement import Grade, JudgeAnswer, Judgement, Statement, StatementAnswer
 from pytest_crmeval.domain.paths import own_name
 from pytest_crmeval.domain.score import Score, Verdict
 from pytest_crmeval.domain.transcript import Transcript
@@ -129,7 +129,7 @@ def test_judge_answer_and_notes_are_shown() -> None:
 
 
 def test_statements_are_shown_with_what_the_judge_finds_false() -> None:
-    answers = tuple(StatementAnswer(answer=Answer(each), reason="no such row") for each in ("false", "true"))
+    answers = tuple(StatementAnswer(answer=JudgeAnswer(each), reason="no such row") for each in ("false", "true"))
     statements = tuple(Statement(turn=turn, quote=f"statement {turn}") for turn in (1, 2))
     judged = Judgement(grades=(Grade(answers=answers),), statements=statements)
     shown: Any = dict(dialogue(replace(trial("one"), judgement=judged), Kept()))["judge"]

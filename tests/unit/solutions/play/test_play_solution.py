@@ -8,7 +8,7 @@ from pytest_crmeval.domain.file_outcome import TestVerdict
 from pytest_crmeval.journal.solutions.outcomes import Defect, SolutionOutcome
 from pytest_crmeval.ports.sandbox import Execution, Language, Program, ProgramInput, SandboxError, Termination
 from pytest_crmeval.sandboxes.languages import Factors
-from pytest_crmeval.solutions.play.solution import QUOTED, Judge, Rules, judge, ungradable
+from pytest_crmeval.solutions.play.solution import QUOTED, ProgramJudge, Rules, judge, ungradable
 from pytest_crmeval.solutions.problem import Checker, CheckerStyle, ProblemTest
 from tests.programs import Scripted, exited, problem, solution
 
@@ -196,7 +196,7 @@ def test_limits() -> None:
 def test_a_checker_decides(answer: Execution, verdict: str, reason: str) -> None:
     """It sees the output as it was printed, has limits of its own, and is prepared once for all solutions."""
     sandbox = Scripted({"main": lambda _: exited(" raw \n\n"), "checker": lambda _: answer})
-    with Judge(sandbox, Rules()) as one:
+    with ProgramJudge(sandbox, Rules()) as one:
         outcomes = [one.judge(solution("main"), problem("1", checker=STDOUT)) for _ in range(3)]
 
     assert [(verdict, reason)] * 3 == [(outcome.verdict, outcome.reason) for outcome in outcomes]
@@ -215,7 +215,7 @@ def test_a_checker_that_crashes_on_an_output_only_rejects_it() -> None:
         return exited("1") if feed.files["solution_output.txt"] == b"1" else exited("", 1)
 
     sandbox = Scripted({"main": lambda _: exited("x"), "checker": answer})
-    with Judge(sandbox, Rules()) as one:
+    with ProgramJudge(sandbox, Rules()) as one:
         outcomes = [one.judge(solution("main"), problem("1", checker=STDOUT)) for _ in range(3)]
 
     reason = "the checker fails on this output: it printed nothing instead of 1 or 0 (exit code 1)"

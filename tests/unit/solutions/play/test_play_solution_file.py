@@ -9,7 +9,7 @@ import pytest
 from pytest_crmeval.domain.file_outcome import TestVerdict
 from pytest_crmeval.journal.solutions.outcomes import Defect, SolutionOutcome, Ungradable
 from pytest_crmeval.ports.sandbox import Language, Limits, Program, ProgramInput, Sandbox, SandboxError
-from pytest_crmeval.solutions.play.solution_file import AHEAD, TIME_IS_UP, Clock, Judged, Timed, judge_file
+from pytest_crmeval.solutions.play.solution_file import AHEAD, TIME_IS_UP, Deadline, Judged, Timed, judge_file
 from pytest_crmeval.solutions.solution import Solution
 from tests.fake_sandbox import FakeSandbox
 
@@ -27,10 +27,10 @@ def verdict(solution: Solution, found: TestVerdict = TestVerdict.ACCEPTED) -> So
     return SolutionOutcome(problem=solution.problem, line=solution.line, sample=0, verdict=found)
 
 
-def judged_with(judge: Callable[[Solution], Judged], *lines: Any, slots: int = 2, clock: Clock | None = None) -> Any:  # noqa: ANN401 (lines, outcomes and the number of missing ones)
+def judged_with(judge: Callable[[Solution], Judged], *lines: Any, slots: int = 2, clock: Deadline | None = None) -> Any:  # noqa: ANN401 (lines, outcomes and the number of missing ones)
     """Judge some lines; return the outcomes by line, and how many lines there was no time for."""
     shown: list[Judged] = []
-    missing = judge_file(lines, judge, shown.append, slots=slots, clock=clock or Clock(SOON))
+    missing = judge_file(lines, judge, shown.append, slots=slots, clock=clock or Deadline(SOON))
     return sorted(shown, key=lambda each: each.line), missing
 
 
@@ -86,7 +86,7 @@ def test_no_more_lines_are_read_than_are_soon_judged() -> None:
                 most = max(most, number - ended)
             yield line(number)
 
-    assert 0 == judge_file(lines(), judge, lambda _: None, slots=2, clock=Clock(SOON))
+    assert 0 == judge_file(lines(), judge, lambda _: None, slots=2, clock=Deadline(SOON))
     assert most <= 2 * AHEAD
 
 
@@ -105,7 +105,7 @@ def test_what_breaks_at_one_solution_stops_no_other() -> None:
 def test_when_the_time_is_up_what_is_judged_is_kept_and_the_rest_is_counted() -> None:
     """A program that failed before has its verdict; one of which nothing is known has none, which is no trouble."""
     now = Ticking()
-    clock = Clock(10.0, now)
+    clock = Deadline(10.0, now)
 
     def judge(solution: Solution) -> Judged:
         now.time += 4.0
@@ -119,7 +119,7 @@ def test_when_the_time_is_up_what_is_judged_is_kept_and_the_rest_is_counted() ->
 
 
 def test_who_interrupts_hears_first_what_was_judged() -> None:
-    clock, at_second, over = Clock(SOON), Event(), Event()
+    clock, at_second, over = Deadline(SOON), Event(), Event()
     shown: list[Judged] = []
 
     def judge(solution: Solution) -> Judged:
@@ -144,7 +144,7 @@ def test_who_interrupts_hears_first_what_was_judged() -> None:
 
 def test_a_sandbox_begins_nothing_when_the_time_is_up() -> None:
     now = Ticking()
-    timed = Timed(FakeSandbox(), Clock(1.0, now))
+    timed = Timed(FakeSandbox(), Deadline(1.0, now))
     program = Program(language=Language.PYTHON, source="say 5")
     assert isinstance(timed, Sandbox)
 
@@ -160,7 +160,7 @@ def test_a_sandbox_begins_nothing_when_the_time_is_up() -> None:
 def test_a_timed_sandbox_is_the_sandbox_in_all_other_respects() -> None:
     """Its name, what verdicts depend on, and what it lacks; but it is closed by its owner."""
     box = FakeSandbox(slots=3, lacking="cpp")
-    timed = Timed(box, Clock(1.0))
+    timed = Timed(box, Deadline(1.0))
 
     timed.close()
 
