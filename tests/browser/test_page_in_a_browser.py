@@ -278,7 +278,9 @@ def test_a_trial_is_a_readable_dialogue(shown: Path, open_page: Open) -> None:
     assert "← refused_by_rule: not for Acme" in output
     assert "amount\t8280.5" in body.locator("details.result table").first.inner_text()
     assert "calls: not made: client_search(name='Acme')" in body.locator(".turn .faults").first.inner_text()
-    assert ["'CTO'", "'CFO'"] == body.locator(".wrong td.expected, .wrong td.actual").all_inner_texts()[1:3]
+    missing, changed = (body.locator(".rows table").nth(place).inner_text() for place in (0, 1))
+    assert missing.startswith("client missing state\nColumn\tExpected\nname\topportunities-")
+    assert re.fullmatch(r"contact Ada \(\d+\) state\nColumn\tExpected\tActual\ntitle\tCTO\tCFO", changed)
     assert "It did what was asked." in output
 
 
@@ -326,13 +328,18 @@ def test_a_search_without_results_says_so(shown: Path, open_page: Open) -> None:
     says(page, "No trial matches. Clear the filters to see all 241.")
 
 
-def test_a_cause_leads_to_its_trials(shown: Path, open_page: Open) -> None:
+def test_a_cause_leads_to_its_trials_and_to_an_example(shown: Path, open_page: Open) -> None:
     page = open_page(shown)
     cause = page.locator(".reasons li", has_text="client_search not called").first
     trials = cause.locator(".count").inner_text()
-    cause.get_by_role("link").click()
-
+    cause.get_by_role("link", name="Show").click()
     says(page, f"{trials} of 241 trials")
+    example = cause.get_by_role("link").first
+    case = example.inner_text()
+    example.click()
+
+    assert "not made: client_search(name='Acme')" in opened(page).locator(".turn .faults").first.inner_text()
+    assert case in page.locator("#trial-title").inner_text()
 
 
 def test_a_checkpoint_is_measured_and_shows_programs_with_their_failed_tests(tmp_path: Path, open_page: Open) -> None:

@@ -20,6 +20,7 @@ from pytest_crmeval.render.page.dialogues import dialogue, kept
 from pytest_crmeval.render.page.packs import Packs, packed
 from pytest_crmeval.render.page.rows import causes, is_measured, rows_of
 from pytest_crmeval.render.page.view import view_of
+from pytest_crmeval.render.page.words import short
 from pytest_crmeval.report.report import Report
 
 __all__ = [
@@ -94,8 +95,9 @@ def data_of(report: Report, **more: Json) -> str:
     changed = {str(n): name for n, trial in enumerate(report.trials) if (name := changes.get(_place(trial)))}
     repeats = {str(n): trial.planned.trial for n, trial in enumerate(report.trials) if trial.planned.trial > 1}
     measured = [n for n, trial in enumerate(report.trials) if is_measured(trial)]
-    known: JsonObject = {"changes": changed, "repeats": repeats, "measured": measured, **causes(report.trials)}
-    data: JsonObject = {**rows_of(report.trials), **known, **more}
+    controls: Json = sorted({each.subject for each in report.standings if each.is_control})
+    known: JsonObject = {"controls": controls, "changes": changed, "repeats": repeats, "measured": measured}
+    data: JsonObject = {**rows_of(report.trials), **known, **causes(report.trials), **more}
     return Markup(in_script(data))  # noqa: S704 (nothing in it ends a script)
 
 
@@ -129,9 +131,11 @@ def environment(*folders: Path) -> "Environment":
     """Return the templates of the page, and those in other folders, which may use them."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    return Environment(
+    found = Environment(
         loader=FileSystemLoader([*folders, _TEMPLATES]), autoescape=True, undefined=StrictUndefined, finalize=_readable
     )
+    found.filters["short"] = short
+    return found
 
 
 def _readable(value: object) -> object:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.render.page.dialogues import dialogue, kept
-from pytest_crmeval.render.page.words import NOTHING, moment, rate, signed, to_trials, words
+from pytest_crmeval.render.page.words import NOTHING, moment, rate, signed, to_trial, to_trials, words
 from pytest_crmeval.report.comparison import LISTS, CaseChange, Comparison, Contrast
 from pytest_crmeval.report.report import Report
 from pytest_crmeval.report.tables import p_value
@@ -27,7 +27,8 @@ class ChangeList:
 
     name: str
     count: int
-    cases: Sequence[CaseChange]
+    cases: Sequence[tuple[CaseChange, str]]
+    """Each with the link to its trial; empty if this run has none of it."""
     link: str
     """Link to the trials of this list; empty if this run has none of them."""
     open: bool
@@ -176,7 +177,10 @@ def _list(contrast: Contrast, name: str, changes: Sequence[CaseChange]) -> Chang
     return ChangeList(
         name=words(name),
         count=len(changes),
-        cases=changes[: SHOWN if gone else FEW],
+        cases=[
+            (change, "" if gone else to_trial(contrast.suite, contrast.subject, change.case))
+            for change in changes[: SHOWN if gone else FEW]
+        ],
         link="" if gone else to_trials(suite=contrast.suite, subject=contrast.subject, change=words(name)),
         open=name == "newly_failing" or len(changes) <= FEW,
     )

@@ -1,7 +1,7 @@
 """A trial as the page shows it: the messages, the calls and their results, and the faults."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.wire import parsed
 from pytest_crmeval.journal.annotations import Annotation
 from pytest_crmeval.journal.transcripts import ENCRYPTED, name_of
+from pytest_crmeval.render.page.differences import RowDifference, apart
 from pytest_crmeval.render.page.programs import failed_programs
 
 TRANSCRIPTS = "transcripts"
@@ -75,9 +76,11 @@ def kept(run: Path, trial: Trial) -> Kept:
 def dialogue(trial: Trial, found: Kept, annotations: Sequence[Annotation] = ()) -> JsonObject:
     """Return everything that the page shows of a trial, without empty fields."""
     faults = list(faults_of(trial.scores))
+    rows, whole = apart([fault for fault in faults if fault.turn is None or not 1 <= fault.turn <= len(found.turns)])
     shown: dict[str, Json] = {
         "turns": [_turn(turn, number, faults) for number, turn in enumerate(found.turns, start=1)],
-        "faults": [_fault(fault) for fault in faults if fault.turn is None or not 1 <= fault.turn <= len(found.turns)],
+        "rows": [_row(row) for row in rows[:MOST]],
+        "faults": [*map(_fault, whole), *_more(len(rows) - MOST)],
         "scores": [[score.name, round(score.value, 4), score.threshold] for score in trial.scores],
         "reason": _cut(trial.reason),
         "judge": _judge(trial.judgement) if trial.judgement else None,
@@ -153,6 +156,16 @@ def _fault(fault: Fault, *, beside: bool = False) -> JsonObject:
         where, expected, actual = fault.difference
         return {"score": fault.score, **turn, "text": _cut(where), "expected": _cut(expected), "actual": _cut(actual)}
     return {"score": fault.score, **turn, "text": _cut(fault.text), **({"lack": True} if fault.is_lack else {})}
+
+
+def _row(row: RowDifference) -> JsonObject:
+    cells: list[Json] = [[_cut(value) for value in cell] for cell in row.cells[:MOST]]
+    return {"score": row.score, "title": _cut(row.title), "cells": cells, **({"new": True} if row.is_whole else {})}
+
+
+def _more(count: int) -> Iterator[JsonObject]:
+    if count > 0:
+        yield {"score": "", "text": f"{count:,} more rows differ; the transcript has them"}
 
 
 def _annotation(annotation: Annotation, trial: Trial) -> JsonObject:

@@ -17,6 +17,7 @@ from pytest_crmeval.render.page.curves import (
     learning_table,
 )
 from pytest_crmeval.render.page.heat import Heat, heats_of
+from pytest_crmeval.render.page.rows import is_measured
 from pytest_crmeval.render.page.words import NOTHING, dollars, interval, rate, seconds, signed, words
 from pytest_crmeval.report import costs as bills
 from pytest_crmeval.report.comparison import Contrast
@@ -44,6 +45,8 @@ class SubjectResult:
     cost: str
     per_pass: str
     times: Sequence[str]
+    measured: int = 0
+    """Trials of which nothing was required, so that they did not pass; they count as passed in the report."""
     contrast: Contrast | None = None
     """The comparison with the baseline."""
 
@@ -107,11 +110,14 @@ def suites_of(report: Report) -> Sequence[SuiteView]:
 def _suite(report: Report, name: str, number: int, colours: Mapping[str, int]) -> SuiteView:
     summaries = [summary for summary in report.standings if summary.suite == name]
     trials = [trial for trial in report.trials if trial.planned.suite == name]
+    evaluated = [summary for summary in summaries if not summary.is_control] or summaries
+    subjects = {summary.subject for summary in evaluated}
     times = {summary.subject: times_of(trials, summary) for summary in summaries}
     places = [
         replace(
             _place(summary, colours[summary.subject] % COLOURS, times[summary.subject]),
             contrast=report.comparison.of(name, summary.subject) if report.comparison else None,
+            measured=sum(is_measured(trial) for trial in trials if trial.planned.subject == summary.subject),
         )
         for summary in summaries
     ]
@@ -123,10 +129,10 @@ def _suite(report: Report, name: str, number: int, colours: Mapping[str, int]) -
             *_curves(name, summaries, colours),
             *_charts(places, times),
             *_repeats(places),
-            *_endurance(places, trials),
+            *_endurance([place for place in places if place.summary.subject in subjects], trials),
         ],
-        heats=heats_of(summaries),
-        causes=causes_of(name, trials),
+        heats=heats_of(evaluated),
+        causes=causes_of(name, [trial for trial in trials if trial.planned.subject in subjects]),
         figures=list(_figures(summaries)),
         has_invalid=any(summary.invalid for summary in summaries),
         has_bills=any(summary.bill for summary in summaries),

@@ -10,6 +10,7 @@ from pytest_crmeval.journal.shard import listed, objects
 from pytest_crmeval.render.page.baseline import BaselineView, baseline_of
 from pytest_crmeval.render.page.curves import ungradable
 from pytest_crmeval.render.page.gates import GateView
+from pytest_crmeval.render.page.rows import is_measured
 from pytest_crmeval.render.page.suites import SuiteView, suites_of
 from pytest_crmeval.render.page.words import NOTHING, amount, moment, seconds, words
 from pytest_crmeval.report import costs as bills
@@ -59,7 +60,7 @@ def view_of(report: Report, annotations: Annotations = NO_ANNOTATIONS) -> PageVi
         facts=list(_facts(report)),
         tiles=list(_tiles(report)),
         notes=list(_notes(report)),
-        gates=[GateView(found=ruling) for ruling in report.rulings],
+        gates=[GateView(found=ruling) for ruling in sorted(report.rulings, key=lambda ruling: ruling.holds)],
         baseline=baseline_of(report.comparison) if report.comparison else None,
         suites=suites_of(report),
         people=agreements_of(report.trials, annotations),
@@ -78,10 +79,13 @@ def _facts(report: Report) -> Iterator[tuple[str, str]]:
 def _tiles(report: Report) -> Iterator[Tile]:
     """Yield the counts of all suites together, and the cost and time of the run."""
     yield Tile(name="Planned", value=f"{sum(summary.planned for summary in report.standings):,}")
+    measured = sum(map(is_measured, report.trials))
     for name, mood in _COUNTS:
-        count = sum(getattr(summary, name) for summary in report.standings)
+        count = sum(getattr(summary, name) for summary in report.standings) - (measured if name == "passed" else 0)
         if count or name in {"passed", "failed", "errored"}:
             yield Tile(name=words(name).capitalize(), value=f"{count:,}", mood=mood if count else "")
+    if measured:
+        yield Tile(name="Measured", value=f"{measured:,}")
     if bill := total(summary.bill for summary in report.standings):
         yield Tile(name="Cost", value=bills.together([summary.cost for summary in report.standings]))
         yield Tile(name="Tokens", value=amount(bill.usage.input + bill.usage.output))

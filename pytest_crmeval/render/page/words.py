@@ -9,6 +9,7 @@ from pytest_crmeval.report.numbers import seconds as duration
 NOTHING = "\N{EN DASH}"
 """Shown for a value that is unknown or was not scored."""
 _MILLION = 1_000_000
+_UUID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
 _VARIABLE = re.compile(r"[#…]")
 """Placeholders in a reason for what differs from trial to trial."""
 
@@ -72,6 +73,17 @@ def to_trials(**wanted: str) -> str:
     """Return a link to the list of trials with filters set; characters that can't be in a URL become question marks."""
     chosen = {name: value for name, value in wanted.items() if value}
     return f"#trials?{urlencode(chosen, errors='replace')}"
+
+
+def to_trial(suite: str, subject: str, case: str, trial: int = 1) -> str:
+    """Return a link to a trial by its names."""
+    wanted = {"suite": suite, "subject": subject, "case": case, "trial": trial}
+    return f"#case?{urlencode(wanted, errors='replace')}"
+
+
+def short(text: str) -> str:
+    """Return a text with only the beginnings of its ids."""
+    return _UUID.sub(lambda found: f"{found[0][:8]}…", text)
 
 
 def in_common(reason: str) -> str:

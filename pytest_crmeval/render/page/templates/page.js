@@ -20,6 +20,7 @@
   const data = JSON.parse(find("trials-data").textContent);
   const at = Object.fromEntries(data.columns.map((name, number) => [name, number]));
   const measured = new Set(data.measured);
+  const controls = new Set(data.controls);
   const trials = data.rows.map((row, number) => {
     const get = (name) => row[at[name]];
     return {
@@ -59,7 +60,7 @@
     return low.length ? low : scored.slice(0, 1);
   };
   const columns = [
-    { name: "verdict", title: "Verdict", value: (trial) => ORDER[trial.verdict], cell: (trial) => verdict(trial.outcome) },
+    { name: "verdict", title: "Verdict", value: (trial) => ORDER[trial.verdict] + (controls.has(trial.subject) ? 0.5 : 0), cell: (trial) => verdict(trial.outcome) },
     { name: "case", title: "Case", value: (trial) => trial.name, cell: (trial) => make("a", { href: `#trial-${trial.number}` }, trial.name) },
     data.suites.length > 1 && { name: "suite", title: "Suite", value: (trial) => trial.suite },
     { name: "subject", title: "Subject", value: (trial) => trial.subject },
@@ -71,7 +72,7 @@
     { name: "seconds", title: "Time", value: (trial) => trial.seconds, cell: (trial) => seconds(trial.seconds), numeric: true },
     some("cost") && { name: "cost", title: "Cost", value: (trial) => trial.cost, cell: (trial) => dollars(trial.cost), numeric: true },
     some("tokens") && { name: "tokens", title: "Tokens", value: (trial) => trial.tokens, cell: (trial) => (trial.tokens === null ? "–" : trial.tokens.toLocaleString("en")), numeric: true },
-    { name: "why", title: "Why", value: (trial) => trial.why, cell: (trial) => (trial.why ? make("span", { class: "clamp", title: trial.why }, trial.why) : "") },
+    { name: "why", title: "Why", value: (trial) => trial.why, cell: (trial) => (trial.why ? make("span", { class: "clamp", title: trial.why }, trial.why.replace(UUID, (id) => `${id.slice(0, 8)}…`)) : "") },
   ].filter(Boolean);
 
   const state = { sort: "verdict", falling: false, page: 0, shown: trials };
@@ -260,7 +261,7 @@
     while (end < text.length - start && end < other.length - start && text.at(-1 - end) === other.at(-1 - end)) end += 1;
     const middle = text.slice(start, text.length - end);
     if (!middle || start + end < 3) return make("span", { class: kind }, rich(text));
-    return make("span", { class: kind }, text.slice(0, start), make("mark", {}, middle), text.slice(text.length - end));
+    return make("span", { class: kind }, rich(text.slice(0, start)), make("mark", {}, middle), rich(text.slice(text.length - end)));
   };
 
   const callOf = (call) => {
@@ -282,8 +283,9 @@
 
   const faultOf = (fault) => {
     const where = `${fault.turn ? `turn ${fault.turn}: ` : ""}${fault.text}`;
-    if (fault.expected === undefined) return make("li", {}, rich(`✗ ${fault.score}: ${where}`));
-    return make("li", {}, rich(`✗ ${fault.score}: ${where} `), "expected ", marked(fault.expected, fault.actual, "expected"), ", actual ", marked(fault.actual, fault.expected, "actual"));
+    const score = fault.score ? `✗ ${fault.score}: ` : "";
+    if (fault.expected === undefined) return make("li", {}, rich(`${score}${where}`));
+    return make("li", {}, rich(`${score}${where} `), "expected ", marked(fault.expected, fault.actual, "expected"), ", actual ", marked(fault.actual, fault.expected, "actual"));
   };
 
   const messageOf = (message) =>
@@ -308,17 +310,27 @@
   };
   const isFolded = (detail, turn) => Boolean(detail.turns.some((each) => each.faults) && !turn.faults && !turn.cut);
 
-  const wholeOf = (faults) =>
-    make("div", { class: "wrong" }, make("h4", {}, "Faults of the whole conversation"),
-      make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Differences" }, make("table", {},
-        make("thead", {}, make("tr", {}, ["Score", "Where", "Expected", "Actual"].map((name) => make("th", { scope: "col" }, name)))),
-        make("tbody", {}, faults.map((fault) => {
-          const where = `${fault.turn ? `turn ${fault.turn}: ` : ""}${fault.text}`;
-          if (fault.expected !== undefined) {
-            return make("tr", {}, make("th", { scope: "row" }, fault.score), make("td", {}, rich(where)), make("td", { class: "expected" }, marked(fault.expected, fault.actual, "")), make("td", { class: "actual" }, marked(fault.actual, fault.expected, "")));
-          }
-          return make("tr", {}, make("th", { scope: "row" }, fault.score), make("td", { colspan: "3", class: fault.lack ? "expected" : "actual" }, rich(where)));
-        })))));
+  // A row of the CRM that is not as expected, with what differs marked.
+  const stateRowOf = (row) => {
+    const sides = [1, 2].filter((side) => row.cells.some((cell) => cell[side] !== null));
+    const heads = ["", "Expected", "Actual"];
+    const cellOf = (cell, side) => {
+      const [, expected, actual] = cell;
+      const kind = ["", "expected", "actual"][side];
+      if (sides.length === 1) return make("td", {}, rich(cell[side]));
+      if (expected === actual) return make("td", { class: "same" }, rich(cell[side]));
+      return make("td", { class: kind }, side === 1 ? marked(expected, actual, "") : marked(actual, expected, ""));
+    };
+    return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": row.title }, make("table", { class: "row" },
+      make("caption", {}, rich(row.title), make("small", {}, ` ${row.score}`)),
+      make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Column"), sides.map((side) => make("th", { scope: "col" }, heads[side])))),
+      make("tbody", {}, row.cells.map((cell) => make("tr", {}, make("th", { scope: "row" }, cell[0]), sides.map((side) => cellOf(cell, side)))))));
+  };
+
+  const wholeOf = ({ rows, faults }) =>
+    !rows && !faults ? null : make("div", { class: "wrong" }, make("h4", {}, rows ? "The CRM at the end" : "Faults of the whole conversation"),
+      rows ? make("div", { class: "rows" }, rows.map(stateRowOf)) : null,
+      faults ? make("ul", { class: "faults" }, faults.map(faultOf)) : null);
 
   const judgeOf = (judge) =>
     make("div", { class: "wrong" }, make("h4", {}, `Judge${judge.cached ? " (cached)" : ""}`),
@@ -393,12 +405,12 @@
   const turnsOf = (detail) => (detail.turns || []).map((turn, number) => turnOf(turn, number, { folded: isFolded(detail, turn) }));
 
   const sideOf = (title, detail, outcome) =>
-    make("section", { class: "side" }, headOf(title, detail, outcome), detail.faults ? wholeOf(detail.faults) : null, turnsOf(detail), restOf(detail));
+    make("section", { class: "side" }, headOf(title, detail, outcome), wholeOf(detail), turnsOf(detail), restOf(detail));
 
   // Two dialogues: what is wrong with each, then turn beside turn.
   const besideOf = (before, after, outcome) => {
     const columns = [["This run", after, outcome], ["Baseline", before, before.verdict]];
-    const rows = [columns.map(([title, detail, found]) => make("section", { class: "side" }, headOf(title, detail, found), detail.faults ? wholeOf(detail.faults) : null))];
+    const rows = [columns.map(([title, detail, found]) => make("section", { class: "side" }, headOf(title, detail, found), wholeOf(detail)))];
     const [mine, theirs] = [after.turns || [], before.turns || []];
     const isWrong = [...mine, ...theirs].some((turn) => turn.faults);
     for (let number = 0; number < Math.max(mine.length, theirs.length); number += 1) {
@@ -448,9 +460,10 @@
     dialog.classList.toggle("two", parts.two === true);
     find("trial-body").replaceChildren(...parts);
     dialog.scrollTop = 0;
-    // It opens where it first went wrong, unless all of it is in sight.
+    // It opens where it first went wrong, unless that is in sight.
     const first = find("trial-body").querySelector(".wrong, .turn.faulty");
-    if (first && first.getBoundingClientRect().bottom > dialog.getBoundingClientRect().bottom) {
+    const { top, height } = dialog.getBoundingClientRect();
+    if (first && first.getBoundingClientRect().top > top + height / 2) {
       dialog.scrollTop = first.offsetTop - dialog.querySelector("header").offsetHeight - 12;
     }
   };

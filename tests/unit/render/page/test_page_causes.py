@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from pytest_crmeval.domain.explanation import Fault
 from pytest_crmeval.domain.score import Score, Verdict
-from pytest_crmeval.domain.trial import Trial
+from pytest_crmeval.domain.trial import Trial, TurnOutcome
 from pytest_crmeval.render.page.causes import causes_in, causes_of, in_words
 from pytest_crmeval.render.page.rows import causes, is_measured
 from tests.fakes import planned, trial
@@ -22,7 +22,11 @@ IN_WORDS = {
     "written but not requested, and undone in the same turn: add_note()": "add_note called without a request",
     "neither tried nor looked up: add_note(content='x'), which the CRM refuses": "add_note neither tried nor looked up",
     "no call was answered; expected add_note(content='x')": "add_note not answered",
-    "the reply does not say 84000.5": "the reply does not say #",
+    "the reply does not say 84000.5": "the reply leaves out a value",
+    "the reply does not say that it was done": "the reply does not say that it was done",
+    '"There are 42": no record or message has it': "the reply says something that no record or message has",
+    '"Ada was deleted.": nothing was written': "the reply reports a change that was not made",
+    '"The quote is sent": Q-7 was changed': "the reply contradicts the records",
     "own scorer: 17 of 20 expected": "own scorer: # of # expected",
 }
 
@@ -49,8 +53,26 @@ def test_the_most_frequent_cause_comes_first_with_an_example() -> None:
 
     assert [("state", "note not created", 2), ("", "errored: ConnectionError: port #", 1)] == found[:2]
     assert ("state", "client deleted by mistake", 1) == found[2]
-    assert "notes: missing: content='a'" == causes_of("crm", trials)[0].example
+    first = causes_of("crm", trials)[0]
+    assert ("one", "notes: missing: content='a'") == (first.case, first.example)
+    assert "#case?suite=crm&subject=oracle&case=one&trial=1" == first.example_link
     assert {} == causes_in(trial("three"))
+
+
+def test_a_cause_names_the_tools_of_the_turns_that_failed() -> None:
+    """Unless it names one itself; of a fault of the whole conversation, the tool of the first turn that failed."""
+    turns = tuple(
+        TurnOutcome(tool=tool, called=tool == "client_search", replied=True, steps=1, errors=0)
+        for tool in ("client_search", "create_quote", "add_note")
+    )
+    reasons = ("notes: missing: content='a'", "turn 3: not made: add_note()", "turn 1: the reply is empty")
+    found = causes_of("crm", [replace(failed("one", *reasons), turns=turns)])
+
+    assert {
+        "note not created": [("create_quote", 1)],
+        "add_note not called": [],
+        "the reply is empty": [("client_search", 1)],
+    } == {cause.text: cause.tools for cause in found}
 
 
 def test_the_list_of_trials_can_be_filtered_by_cause() -> None:

@@ -50,9 +50,9 @@ def test_each_fault_stands_beside_its_turn(tmp_path: Path) -> None:
     assert [["not made: client_search(name='Acme')"], ["it said nothing"]] == beside
     assert [
         {"score": "state", "turn": 9, "text": "never came"},
-        {"score": "state", "text": "contacts Ada: title", "expected": "'CTO'", "actual": "'CFO'"},
         {"score": "state", "text": "x missing: y", "lack": True},
     ] == found["faults"]
+    assert [{"score": "state", "title": "contact Ada", "cells": [["title", "CTO", "CFO"]]}] == found["rows"]
 
 
 def test_dialogue_is_shown_message_by_message(tmp_path: Path) -> None:
