@@ -1,5 +1,6 @@
 """Results over runs: each subject of a suite from run to run, and which changes are significant."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ from pytest_crmeval.viewer.catalogue import RunEntry, SubjectFigure
 WIDTH, LABELS = 900, 8
 """Width of a chart; runs that are named below it."""
 COLOURS = 8
+_DAY, _TIME = slice(5, 10), slice(11, 16)
+"""The parts of a time that name a run: the time of day if all runs are of one day."""
 
 
 class TrendChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,9 +124,15 @@ def trends_of(runs: Sequence[RunEntry], changes: Changes) -> Sequence[SuiteTrend
     suites = sorted({suite for suite, _ in steps})
     found = []
     for suite in suites:
-        series = {subject: each for (name, subject), each in sorted(steps.items()) if name == suite}
+        series = {subject: each for (name, subject), each in sorted(steps.items(), key=_naturally) if name == suite}
         found.append(SuiteTrend(suite=suite, chart=_chart(suite, series, colours), series=series))
     return found
+
+
+def _naturally(each: tuple[tuple[str, str], object]) -> list[tuple[int, str]]:
+    """Return the sort key of a subject: numbers in its name count as numbers."""
+    _, subject = each[0]
+    return [(int(part) if part.isdecimal() else 0, part) for part in re.split(r"(\d{1,9})", subject)]
 
 
 def _steps(runs: Sequence[RunEntry], changes: Changes) -> dict[tuple[str, str], list[Step]]:
@@ -151,13 +160,14 @@ def _chart(suite: str, series: Mapping[str, Sequence[Step]], colours: Mapping[st
     places = {run.id: number for number, run in enumerate(runs)}
     across = stretched([0, max(1, len(runs) - 1)], 56, WIDTH - 30)
     stride = -(-len(runs) // LABELS)
+    at = _TIME if len({run.when[_DAY] for run in runs}) == 1 < len(runs) else _DAY
     metrics = dict.fromkeys(step.figure.metric.replace("_", " ") for steps in series.values() for step in steps)
     return Chart(
         title=f"{suite}: {' and '.join(metrics)}",
         caption="Bands are 95 % intervals; ▲ and ▼ are significant changes from the run before (paired, p < 0.05).",
         across="runs, the newest on the right",
         width=WIDTH,
-        x=[Tick(at=across(number), label=run.when[5:10] or run.id) for number, run in enumerate(runs)][::stride],
+        x=[Tick(at=across(number), label=run.when[at] or run.id) for number, run in enumerate(runs)][::stride],
         y=rates_axis(),
         lines=[
             _line(subject, colours[subject], [(across(places[step.run.id]), step) for step in reversed(steps)])
