@@ -19,16 +19,8 @@ check: $(READY)  ## style, types, floors
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 
-bench: $(READY)  ## measure, side by side
-	$(VENV)/bin/python benchmarks/startup.py
-	$(VENV)/bin/python benchmarks/cli.py
-	$(VENV)/bin/python -m benchmarks.view
-	$(VENV)/bin/python benchmarks/overhead.py
-	$(VENV)/bin/python benchmarks/conversations.py
-	$(VENV)/bin/python benchmarks/models.py
-	$(VENV)/bin/python benchmarks/inflight.py
-	$(VENV)/bin/python benchmarks/sandbox.py
-	$(VENV)/bin/python benchmarks/scale.py
+bench: $(READY)  ## measure, side by side; at most ten minutes
+	$(VENV)/bin/python -m benchmarks
 
 docs: $(READY)  ## build the documentation site into site/; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict

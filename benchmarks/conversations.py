@@ -1,4 +1,4 @@
-"""Measure how many conversations per second the oracle plays on PostgreSQL. Part of ``make bench``; under two minutes.
+"""Measure how many conversations per second the oracle plays on PostgreSQL. Part of ``make bench``; about a minute.
 
 The contenders process the same conversations in turn. Each process has its own database, as xdist workers do:
 
@@ -8,8 +8,7 @@ bare
 exact
     The same, but only with the savepoints that *play* really creates, which are fewer.
 play
-    Seed, turns and rollback, without scoring. Targets: half the speed of *bare*, and 150 conversations per second and
-    process on an idle core.
+    Seed, turns and rollback, without scoring.
 trial
     A complete trial: the reference, the agent, three snapshots, three scorers, outcomes.
 
@@ -23,7 +22,6 @@ that the machine was busy.
 """
 
 import json
-import os
 import shutil
 import tempfile
 import time
@@ -38,18 +36,16 @@ from pathlib import Path
 from statistics import mean, median
 
 from benchmarks.conversation_runner import BARE, CONTENDERS, EXACT, PLAY, TRIAL, ConversationRunner, Pass
-from benchmarks.measuring import Spread, embedded_server, heading, pytest_command, take_turns, timed
+from benchmarks.measuring import Spread, embedded_server, heading, pytest_command, sized, take_turns, timed
+from benchmarks.rows import Row, report
 from pytest_crmeval.conversations.dataset.files import index
 from pytest_crmeval.postgres.databases import Address, RunDatabases
 
 EVALS = Path(__file__).parents[1] / "evals"
-SOURCES = (EVALS / "data" / "crm.jsonl", Path(__file__).parents[2] / "shared" / "data" / "clbench_dev.jsonl")
-"""Our conversations, and the published ones if available; the last file is also played with pytest."""
-ENOUGH = 120
-"""Conversations per pass; a smaller file is repeated."""
-ROUNDS, RUNS = 4, 3
-SHARE, QUICK = 0.5, 150.0
-"""Targets: the share of the bare rate, and conversations per second."""
+BUNDLE = EVALS / "data" / "crm.jsonl"
+CASES, EVERY = sized((1_200, 8), small=(4, 2))
+"""Conversations that pytest plays, and which of them are in a pass of the contenders: one out of so many."""
+ROUNDS, RUNS = sized((4, 2), small=(1, 1))
 PROCESSES: Mapping[str, Sequence[str]] = {"one process": ("-p", "no:xdist"), "two processes": ("-n", "2")}
 """Number of processes -> arguments of pytest."""
 
@@ -94,7 +90,7 @@ def together(workers: Sequence[Worker], contender: str) -> Sequence[Pass]:
 
 
 def measure(databases: RunDatabases, path: Path) -> None:
-    """Print the rate of each contender for one file."""
+    """Print the rate of each contender."""
     with (
         closing(Worker(databases.create(f"{path.stem}-1"), path)) as one,
         closing(Worker(databases.create(f"{path.stem}-2"), path)) as other,
@@ -109,23 +105,32 @@ def measure(databases: RunDatabases, path: Path) -> None:
     for processes in PROCESSES:
         print(f"{processes}, conversations per second and process")
         print("\n".join(_lines({name: passes[f"{name}, {processes}"] for name in CONTENDERS})), flush=True)
+    (alone, *_) = PROCESSES
+    report(
+        Row(
+            name="playing conversations, by CPU time",
+            unit="/s",
+            ours=_by_cpu(passes[f"{PLAY}, {alone}"]),
+            peer="their SQL with psycopg",
+            theirs=_by_cpu(passes[f"{BARE}, {alone}"]),
+            least=0.9,
+            of="ratio",
+        )
+    )
+
+
+def _by_cpu(passes: Sequence[Sequence[Pass]]) -> float:
+    return median(done.quiet_rate for each in passes for done in each)
 
 
 def _lines(passes: Mapping[str, Sequence[Sequence[Pass]]]) -> Iterator[str]:
     rates = {name: [mean(done.rate for done in each) for each in passes[name]] for name in CONTENDERS}
-    quiet = {name: median(done.quiet_rate for each in passes[name] for done in each) for name in CONTENDERS}
+    quiet = {name: _by_cpu(passes[name]) for name in CONTENDERS}
     for name in CONTENDERS:
-        target = _target(QUICK, quiet[name]) if name == PLAY else ""
-        yield f"  {name:<14} {Spread(rates[name]).shown('/s', digits=0)}, by CPU {quiet[name]:.0f} /s{target}"
+        yield f"  {name:<14} {Spread(rates[name]).shown('/s', digits=0)}, by CPU {quiet[name]:.0f} /s"
     for name, peer in product((PLAY, TRIAL), (BARE, EXACT)):
         ratio = Spread([this / that for this, that in zip(rates[name], rates[peer], strict=True)])
-        by_cpu = quiet[name] / quiet[peer]
-        target = _target(SHARE, by_cpu) if (name, peer) == (PLAY, BARE) else ""
-        yield f"  {f'{name} / {peer}':<14} {ratio.shown('times')}, by CPU {by_cpu:.2f}{target}"
-
-
-def _target(wanted: float, found: float) -> str:
-    return f"; target {wanted:g}: {'met' if found >= wanted else 'missed'}"
+        yield f"  {f'{name} / {peer}':<14} {ratio.shown('times')}, by CPU {quiet[name] / quiet[peer]:.2f}"
 
 
 def explain(databases: RunDatabases, path: Path) -> None:
@@ -172,7 +177,8 @@ def run(project: Path, path: Path, dsn: str, *how: str) -> Run:
 
 def measure_pytest(project: Path, path: Path, dsn: str) -> None:
     """Print how fast pytest plays a file."""
-    shutil.copytree(EVALS, project / "evals", ignore=shutil.ignore_patterns("__pycache__"))
+    (project / "evals").mkdir(parents=True)
+    shutil.copy(EVALS / "test_crm.py", project / "evals")
     (project / "pytest.ini").write_text("[pytest]\n")
     samples: Mapping[str, Sequence[str]] = {"all": (), "one": ("--crmeval-sample", "1")}
     contenders = {
@@ -180,28 +186,34 @@ def measure_pytest(project: Path, path: Path, dsn: str) -> None:
         for processes, sample in product(PROCESSES, samples)
     }
     runs = take_turns({", ".join(names): contender for names, contender in contenders.items()}, RUNS)
+    together_rates = {}
     for processes, how in PROCESSES.items():
         every, fixed = runs[f"{processes}, all"], runs[f"{processes}, one"]
-        further = [(run.cases - 1) / (run.wall - one.wall) for run, one in zip(every, fixed, strict=True)]
+        further = Spread([(run.cases - 1) / (run.wall - one.wall) for run, one in zip(every, fixed, strict=True)])
+        together_rates[processes] = further.median
         print(f"pytest {' '.join(how)}, conversations per second")
         print("  played, each   ", Spread([run.cases / run.played for run in every]).shown("/s", digits=0))
-        print("  wall, together ", Spread(further).shown("/s", digits=0))
+        print("  wall, together ", further.shown("/s", digits=0))
         print("  fixed          ", Spread([one.wall for one in fixed]).shown("s"), flush=True)
+    alone, two = together_rates.values()
+    report(Row(name="conversations replayed by pytest, one process", unit="/s", ours=alone, least=150))
+    report(
+        Row(
+            name="conversations replayed by pytest, -n 2",
+            unit="/s",
+            ours=two,
+            peer="one process",
+            theirs=alone,
+            least=1.8,
+            of="ratio",
+        )
+    )
 
 
-def repeated(path: Path, folder: Path) -> Path:
-    """Return a file with enough conversations, repeated from ``path`` if necessary."""
-    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    if len(lines) >= ENOUGH:
-        return path
-    records = [{**json.loads(line), "conversation_id": f"case-{n}"} for n, line in enumerate(_times(lines))]
-    copy = folder / path.name
-    copy.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
+def part_of(source: Path, copy: Path, most: int, every: int = 1) -> Path:
+    """Write every so many lines of a file to another one."""
+    copy.write_text("".join(source.read_text(encoding="utf-8").splitlines(keepends=True)[:most:every]))
     return copy
-
-
-def _times(lines: Sequence[str]) -> Sequence[str]:
-    return [*lines] * -(-ENOUGH // len(lines))
 
 
 @contextmanager
@@ -219,15 +231,16 @@ def main() -> None:
     """Run the benchmark and clean up."""
     with tempfile.TemporaryDirectory(prefix="crmeval-bench-") as name, embedded_server() as dsn:
         folder = Path(name)
-        files = [repeated(source, folder) for source in SOURCES if source.exists()]
+        some, all_cases = (
+            part_of(BUNDLE, folder / "some.jsonl", CASES, EVERY),
+            part_of(BUNDLE, folder / "all.jsonl", CASES),
+        )
         with opened(dsn) as databases:
-            for path in files:
-                heading(f"{path.name}: {len(index([path]))} conversations ({ROUNDS} passes each, in turn)")
-                print(f"load average {os.getloadavg()[0]:.1f}")
-                measure(databases, path)
-                explain(databases, path)
-        heading(f"{files[-1].name}, played with pytest ({RUNS} each, in turn)")
-        measure_pytest(folder / "project", files[-1], dsn)
+            heading(f"{len(index([some]))} bundled conversations ({ROUNDS} passes each, in turn)")
+            measure(databases, some)
+            explain(databases, some)
+        heading(f"{len(index([all_cases]))} conversations, played with pytest ({RUNS} each, in turn)")
+        measure_pytest(folder / "project", all_cases, dsn)
 
 
 if __name__ == "__main__":

@@ -1,21 +1,19 @@
-"""Measure the gain and the cost of ``--crmeval-inflight``. Takes about eight minutes.
+"""Measure how many model calls per second a run makes, and what a call costs. Part of ``make bench``.
 
-A model server in its own process answers every call after 300 ms. 300 conversations of four calls each are played with
-``-n 3``: one at a time, and 16, 32 and 50 at a time per worker. Everything is real: SDK, PostgreSQL, scores, journal.
-Plugins that only our own tests need are turned off.
+A model server in its own process answers every call after 300 ms. Conversations of four calls each are played with
+``-n 3``, with 16 and with 50 in flight per worker. Everything is real: SDK, PostgreSQL, scores, journal.
 
 calls per second
     From the first call to the last. With 16 per worker, 160 is the maximum: 48 concurrent calls of 300 ms each.
     inspect_ai is measured in the same run, on the same server, with the same tools in every request and the same number
     of concurrent samples and connections; its display and sample logs are off. It has no CRM, no scores and no tool
-    calls to handle. It is installed into a temporary folder. The better of its rates counts.
+    calls to handle. The better of its rates counts.
 in flight
-    The mean number of conversations in flight, from when all slots are busy until the last one has started; the limit
-    is n × K.
+    The mean number of conversations in flight, from when all slots are busy until the last one has started.
 tail
     From when the first worker runs out of work until the last answer.
-CPU, memory
-    Of the workers; CPU from the first conversation on. Then 5,000 conversations, to see whether memory grows.
+CPU per call
+    Of the controller, the workers and PostgreSQL: the difference between a long and a short run, so without the start.
 """
 
 import json
@@ -24,23 +22,24 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
-import venv
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measuring import embedded_server, heading, pytest_command, timed
+from benchmarks.measuring import cpu_of_server, embedded_server, heading, pytest_command, sized, timed
+from benchmarks.peers import Peer, installed
+from benchmarks.rows import Row, report
 from pytest_crmeval.conversations.crm.tools import TOOLS
 
-WORKERS, SLOTS, CASES, CALLS = 3, 16, 300, 4
-MORE = (32, 50)
-"""Further numbers of slots: with 50 each, 300 conversations are exactly two rounds."""
-SECONDS, SOON = 0.3, 0.01
-LONG = 5_000
-TEST_TOOLS = ("syrupy", "respx", "hypothesispytest", "timeout")
-"""Plugins that only our own tests need."""
+WORKERS, CALLS = sized(3, small=1), 4
+SOME, MANY = sized((16, 50), small=(2, 3))
+"""Slots of a worker."""
+SHORT, LONG = sized((300, 1_500), small=(4, 8))
+"""Conversations of a run: many, because the number of concurrent calls doubles with each round of answers."""
+PEER_SAMPLES = 300
+SECONDS = sized(0.3, small=0.01)
 SERVER = Path(__file__).with_name("slow_model.py")
 PEER = Path(__file__).with_name("peer_inspect.py")
 
@@ -100,7 +99,7 @@ class RunFigures:
     in_flight: float
     tail: float
     cpu: float
-    """Seconds of all workers together, from the first conversation on."""
+    """Seconds of the controller, all workers and PostgreSQL."""
     held: Sequence[Sequence[int]]
     """Memory of each worker in bytes after each item."""
 
@@ -161,9 +160,10 @@ def play_all(folder: Path, dsn: str, url: str, slots: int) -> RunFigures:
     """Play all cases with three workers."""
     shutil.rmtree(folder / "reports", ignore_errors=True)
     agent = f"openai:m?base_url={url}/v1&price=2/8"
-    off = [option for name in TEST_TOOLS for option in ("-p", f"no:{name}")]
-    options = ("-n", str(WORKERS), "--crmeval-agent", agent, "--crmeval-inflight", str(slots), *off)
+    options = ("-n", str(WORKERS), "--crmeval-agent", agent, "--crmeval-inflight", str(slots))
+    server = cpu_of_server(dsn)
     timing = timed(pytest_command(*options), folder, CRMEVAL_DSN=dsn)
+    server = cpu_of_server(dsn) - server
     seen = seen_by(url)
     recorded = [json.loads((folder / f"gw{number}.json").read_text()) for number in range(WORKERS)]
     played = [played for played, _ in recorded]
@@ -173,7 +173,7 @@ def play_all(folder: Path, dsn: str, url: str, slots: int) -> RunFigures:
         span=seen[-1][0] - seen[0][0],
         in_flight=_average(played, slots),
         tail=seen[-1][0] - min(events[-1][0] for events in played),
-        cpu=sum(events[-1][1] - events[0][1] for events in played),
+        cpu=timing.cpu_seconds + server,
         held=[held for _, held in recorded],
     )
 
@@ -190,30 +190,19 @@ def _average(played: Sequence[Sequence[tuple[float, float, int]]], slots: int) -
     return area / (end - start)
 
 
-def install_peer(folder: Path) -> str:
-    """Install inspect_ai and return its Python; empty if it can't be installed."""
-    home = folder / "peer"
-    venv.create(home, with_pip=True)
-    python = str(home / "bin" / "python")
-    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "inspect_ai", "openai"]
-    if subprocess.run(install, check=False).returncode:
-        return ""
+def measure_peer(peer: Peer, folder: Path, url: str, at_once: int) -> float:
+    """Make the same calls with inspect_ai, and return its calls per second."""
     tools = [
         {"name": name, "description": entry.tool.description, "parameters": entry.tool.parameters}
         for name, entry in TOOLS.items()
     ]
     (folder / "tools.json").write_text(json.dumps(tools))
-    return python
-
-
-def measure_peer(python: str, folder: Path, url: str, at_once: int) -> float:
-    """Make the same calls with inspect_ai, and return its calls per second."""
     seen_by(url)
-    command = [python, str(PEER), f"{url}/v1", str(folder / "tools.json"), str(CASES), str(CALLS), str(at_once)]
-    subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    arguments = (f"{url}/v1", str(folder / "tools.json"), str(PEER_SAMPLES), str(CALLS), str(at_once))
+    subprocess.run([peer.python, PEER, *arguments], cwd=folder, check=True, stdout=subprocess.DEVNULL)
     seen = seen_by(url)
     rate = len(seen) // 2 / (seen[-1][0] - seen[0][0])
-    print(f"inspect_ai, {at_once} connections: {rate:.1f} calls per second", flush=True)
+    print(f"{peer.name}, {at_once} connections: {rate:.1f} calls per second", flush=True)
     return rate
 
 
@@ -222,43 +211,48 @@ def show(name: str, run: RunFigures, limit: int) -> None:
     print(f"{name}: {run.wall:.1f} s in all, {run.span:.1f} s from the first call to the last")
     print(f"  {run.rate:.1f} calls per second; {run.in_flight:.1f} in flight on average, limit {limit}")
     print(f"  tail {run.tail:.2f} s, {run.tail / run.span:.1%} of that")
-    cpu, held = run.cpu / run.calls, max(map(max, run.held))
-    print(f"  CPU of workers {cpu * 1e3:.1f} ms per call, memory of a worker {held / 1e6:.0f} MB", flush=True)
-
-
-def measure_concurrency(folder: Path, dsn: str) -> None:
-    """Measure many at a time, the peer, and one at a time."""
-    heading(f"{CASES} conversations × {CALLS} calls at {SECONDS * 1e3:.0f} ms, -n {WORKERS}")
-    write_project(folder / "evals", CASES)
-    with model(SECONDS) as url:
-        runs = {slots: play_all(folder / "evals", dsn, url, slots) for slots in (SLOTS, *MORE)}
-        for slots, run in runs.items():
-            show(f"{slots} in flight per worker", run, WORKERS * slots)
-        if python := install_peer(folder):
-            best = max(measure_peer(python, folder, url, WORKERS * slots) for slots in (SLOTS, MORE[-1]))
-            for slots, run in runs.items():
-                print(f"{slots} in flight per worker: {run.rate / best:.1f} times the rate of inspect_ai", flush=True)
-        one = play_all(folder / "evals", dsn, url, 1)
-        show("one at a time", one, WORKERS)
-        print(f"{SLOTS} in flight: {one.wall / runs[SLOTS].wall:.1f} times as fast as one at a time", flush=True)
-
-
-def measure_memory(folder: Path, dsn: str) -> None:
-    """Print the memory of workers during a long run."""
-    heading(f"{LONG} conversations, model at {SOON * 1e3:.0f} ms")
-    write_project(folder / "long", LONG)
-    with model(SOON) as url:
-        run = play_all(folder / "long", dsn, url, SLOTS)
-    for number, held in enumerate(run.held):
-        shown = ", ".join(f"{held[place] / 1e6:.0f}" for place in range(0, len(held), max(1, len(held) // 8)))
-        print(f"  gw{number}: {shown} MB", flush=True)
+    held = ", ".join(f"{each[0] / 1e6:.0f} to {each[-1] / 1e6:.0f}" for each in run.held)
+    print(f"  memory of workers {held} MB", flush=True)
 
 
 def main() -> None:
     """Run the benchmark and clean up."""
-    with tempfile.TemporaryDirectory(prefix="crmeval-bench-") as name, embedded_server() as dsn:
-        measure_concurrency(Path(name), dsn)
-        measure_memory(Path(name), dsn)
+    heading(f"Conversations of {CALLS} calls at {SECONDS * 1e3:.0f} ms, -n {WORKERS}")
+    with tempfile.TemporaryDirectory(prefix="crmeval-bench-") as name, embedded_server() as dsn, model(SECONDS) as url:
+        folder = Path(name)
+        for project, cases in (("short", SHORT), ("long", LONG)):
+            write_project(folder / project, cases)
+        few = play_all(folder / "short", dsn, url, SOME)
+        short, long = (play_all(folder / project, dsn, url, MANY) for project in ("short", "long"))
+        for run, slots in ((few, SOME), (short, MANY), (long, MANY)):
+            show(f"{run.calls // CALLS} conversations, {slots} in flight per worker", run, WORKERS * slots)
+        peer = installed("inspect_ai", "openai")
+        best = max(measure_peer(peer, folder, url, WORKERS * slots) for slots in (SOME, MANY)) if peer else None
+    peer_name = f"{peer.name}, best rate" if peer else "inspect_ai"
+    report(
+        Row(
+            name=f"model calls, {MANY} in flight per worker",
+            unit="/s",
+            ours=long.rate,
+            peer=peer_name,
+            theirs=best,
+            least=9,
+            of="ratio",
+        )
+    )
+    report(
+        Row(
+            name=f"model calls, {SOME} in flight per worker",
+            unit="/s",
+            ours=few.rate,
+            peer="limit, in flight / latency",
+            theirs=WORKERS * SOME / SECONDS,
+            least=0.9,
+            of="ratio",
+        )
+    )
+    per_call = (long.cpu - short.cpu) / (long.calls - short.calls)
+    report(Row(name="CPU time per model call, all processes", unit="ms", ours=per_call * 1e3, most=4.5))
 
 
 if __name__ == "__main__":

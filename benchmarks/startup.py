@@ -1,4 +1,4 @@
-"""Measure start-up times. Part of ``make bench``; takes about two minutes.
+"""Measure start-up times, and a whole run of the bundled cases. Part of ``make bench``; takes two minutes.
 
 Cold start
     From nothing to a server that answers, then to the open databases of a run, in memory and on disk. Measured without
@@ -7,12 +7,14 @@ Cold start
 First trial
     From the command ``pytest evals/ -n 3``, in a copy of the evals, to the first trial in the journal. The peer is
     ``pytest -n 3`` without our plugin, with as many trivial tests, up to the first one that the controller reports.
-    Target: under 2 s. The difference is what we add, and most of it is the server.
+
+Bundled cases
+    The whole run. The peer is the version of 17 November 2026, from the history of the repository if it is there.
 
 Bystanders
     The cost of our plugin for a pytest run that does not use it: ``pytest trivial_test.py`` with the plugin and with
-    ``-p no:crmeval``. Target: under 50 ms. pytest-postgresql, which is installed with the package, loads psycopg in
-    every run; its cost is listed separately.
+    ``-p no:crmeval``. pytest-postgresql, which is installed with the package, loads psycopg in every run; its cost is
+    listed separately.
 
 An interquartile range as wide as the median means that the machine was too busy for a conclusion.
 """
@@ -26,27 +28,36 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from statistics import median
 from unittest import mock
 
 from psycopg.conninfo import conninfo_to_dict
 
 from benchmarks.measuring import (
+    SMALL,
     Spread,
+    Timing,
     child_environment,
     differences,
     heading,
     pytest_command,
+    sized,
     take_turns,
     timed,
     warm_up,
 )
+from benchmarks.rows import Row, report
 from pytest_crmeval.postgres import embedded
 from pytest_crmeval.postgres.databases import Address, RunDatabases
 
-EVALS = Path(__file__).parents[1] / "evals"
-COLD_STARTS = 7
-FIRST_TRIALS = 7
-BYSTANDERS = 40
+ROOT = Path(__file__).parents[1]
+EVALS = ROOT / "evals"
+EARLIER = "3db06e3"
+"""The version with which a whole run is compared."""
+WORKERS = sized("3", small="1")
+COLD_STARTS = sized(3, small=1)
+FIRST_TRIALS = sized(5, small=1)
+BYSTANDERS = sized(15, small=1)
 PATIENCE = 120.0
 """Seconds after which a run without a result counts as failed."""
 
@@ -108,7 +119,7 @@ def _home(conninfo: str) -> Path:
 
 
 def seconds_until(happened: Callable[[Path], bool], command: list[str], folder: Path) -> float:
-    """Start ``command``, return the seconds until its first result, and wait for its end."""
+    """Start ``command``, return the seconds until its first result, and end it."""
     with tempfile.TemporaryFile("w+") as output:
         start = time.perf_counter()
         run = subprocess.Popen(
@@ -124,8 +135,9 @@ def seconds_until(happened: Callable[[Path], bool], command: list[str], folder: 
                 time.sleep(0.002)
             seconds = time.perf_counter() - start
         finally:
+            run.terminate()
             run.wait(PATIENCE)
-        if run.returncode or not happened(folder):
+        if not happened(folder):
             output.seek(0)
             raise SystemExit(f"{' '.join(command)} ended with status {run.returncode}:\n{output.read()[-2000:]}")
     return seconds
@@ -134,7 +146,7 @@ def seconds_until(happened: Callable[[Path], bool], command: list[str], folder: 
 def first_trial(project: Path) -> float:
     """Return the seconds until the journal has a trial."""
     shutil.rmtree(project / "reports", ignore_errors=True)
-    return seconds_until(_has_trial, pytest_command("evals", "-n", "3"), project)
+    return seconds_until(_has_trial, pytest_command("evals", "-n", WORKERS), project)
 
 
 def _has_trial(project: Path) -> bool:
@@ -144,7 +156,7 @@ def _has_trial(project: Path) -> bool:
 def first_finished(project: Path) -> float:
     """Return the seconds until the controller reports a finished trivial test."""
     (project / "finished").unlink(missing_ok=True)
-    return seconds_until(_has_finished, pytest_command("tests", "-n", "3", "-p", "no:crmeval"), project)
+    return seconds_until(_has_finished, pytest_command("tests", "-n", WORKERS, "-p", "no:crmeval"), project)
 
 
 def _has_finished(project: Path) -> bool:
@@ -154,6 +166,11 @@ def _has_finished(project: Path) -> bool:
 def evals_project(folder: Path) -> Path:
     """Create a project with a copy of the evals and default settings."""
     shutil.copytree(EVALS, folder / "evals", ignore=shutil.ignore_patterns("__pycache__"))
+    if SMALL:
+        for test in ("test_checkpoints.py", "test_crm_hard.py"):
+            (folder / "evals" / test).unlink()
+        data = folder / "evals" / "data" / "crm.jsonl"
+        data.write_text("".join(data.read_text().splitlines(keepends=True)[:5]))
     (folder / "pytest.ini").write_text("[pytest]\n")
     return folder
 
@@ -191,7 +208,52 @@ def measure_first_trial(folder: Path) -> None:
     measured = take_turns(contenders, FIRST_TRIALS)
     print("pytest evals/, first trial in the journal  ", Spread(measured["ours"]).shown("s"))
     print("plain pytest, first test finished          ", Spread(measured["plain"]).shown("s"))
-    print("we add                                     ", differences(measured["ours"], measured["plain"]).shown("s"))
+    report(
+        Row(
+            name=f"first trial of pytest evals/ -n {WORKERS}",
+            unit="s",
+            ours=median(measured["ours"]),
+            peer="plain pytest-xdist, first test",
+            theirs=median(measured["plain"]),
+            most=0.6,
+            of="difference",
+        )
+    )
+
+
+def measure_whole_run(folder: Path) -> None:
+    """Print the time of all bundled cases, now and in an earlier version."""
+    heading("All bundled cases")
+    as_then = ("--ignore", "evals/test_crm_hard.py")
+    now = timed(pytest_command("evals", "-n", WORKERS, *as_then), evals_project(folder / "now"))
+    print(f"now                  {now.seconds:.1f} s, CPU {now.cpu_seconds:.1f} s", flush=True)
+    then = earlier_run(folder / "then")
+    if then:
+        print(f"{EARLIER}              {then.seconds:.1f} s, CPU {then.cpu_seconds:.1f} s", flush=True)
+    report(
+        Row(
+            name="make evals without the hard conversations",
+            unit="s",
+            ours=now.seconds,
+            peer=f"version of 17 November 2026 ({EARLIER})",
+            theirs=then.seconds if then else None,
+            most=0.6,
+            of="ratio",
+        )
+    )
+
+
+def earlier_run(folder: Path) -> Timing | None:
+    """Run the bundled cases as an earlier version did; None if it is not in the history."""
+    archive = folder.with_suffix(".tar")
+    command = ["git", "archive", "--output", str(archive), EARLIER, "pytest_crmeval", "evals", "conftest.py"]
+    if SMALL or subprocess.run(command, cwd=ROOT, check=False, stderr=subprocess.DEVNULL).returncode:
+        return None
+    shutil.unpack_archive(archive, folder, filter="data")
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    run = [sys.executable, "-m", "pytest", "-q", "evals", "-n", WORKERS]
+    timed([*run, "--collect-only"], folder, PYTHONPATH=str(folder))  # compiles its modules
+    return timed(run, folder, PYTHONPATH=str(folder))
 
 
 def measure_bystanders(folder: Path) -> None:
@@ -213,12 +275,23 @@ def measure_bystanders(folder: Path) -> None:
     print("pytest trivial_test.py                     ", Spread(wall["installed"]).shown("ms", 1e3, 0))
     print("with -p no:crmeval                         ", Spread(wall["no crmeval"]).shown("ms", 1e3, 0))
     print("with -p no:crmeval -p no:postgresql        ", Spread(wall["neither"]).shown("ms", 1e3, 0))
-    for what, with_it, without in (
-        ("our plugin adds         ", "installed", "no crmeval"),
-        ("pytest-postgresql adds  ", "no crmeval", "neither"),
+    for what, with_it, without, most in (
+        ("our plugin, in a run that does not use it", "installed", "no crmeval", 20),
+        ("pytest-postgresql, in a run that does not use it", "no crmeval", "neither", None),
     ):
-        print(f"{what} wall              ", differences(wall[with_it], wall[without]).shown("ms", 1e3, 0))
-        print(f"{what} CPU               ", differences(cpu[with_it], cpu[without]).shown("ms", 1e3, 0))
+        print(f"{what}: wall {differences(wall[with_it], wall[without]).shown('ms', 1e3, 0)}")
+        print(f"{what}: CPU  {differences(cpu[with_it], cpu[without]).shown('ms', 1e3, 0)}")
+        report(
+            Row(
+                name=what,
+                unit="ms of CPU time",
+                ours=median(cpu[with_it]) * 1e3,
+                peer="without it",
+                theirs=median(cpu[without]) * 1e3,
+                most=most,
+                of="difference",
+            )
+        )
 
 
 def main() -> None:
@@ -226,6 +299,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="crmeval-bench-") as folder:
         measure_cold_start()
         measure_first_trial(Path(folder) / "first")
+        measure_whole_run(Path(folder) / "whole")
         measure_bystanders(Path(folder) / "bystander")
 
 
