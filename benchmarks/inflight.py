@@ -36,7 +36,7 @@ from pytest_crmeval.conversations.crm.tools import TOOLS
 WORKERS, CALLS = sized(3, small=1), 4
 SOME, MANY = sized((16, 50), small=(2, 3))
 """Slots of a worker."""
-SHORT, LONG = sized((300, 1_500), small=(4, 8))
+SHORT, MEDIUM, LONG = sized((300, 600, 1_500), small=(4, 4, 8))
 """Conversations of a run: many, because the number of concurrent calls doubles with each round of answers."""
 PEER_SAMPLES = 300
 SECONDS = sized(0.3, small=0.01)
@@ -220,9 +220,9 @@ def main() -> None:
     heading(f"Conversations of {CALLS} calls at {SECONDS * 1e3:.0f} ms, -n {WORKERS}")
     with tempfile.TemporaryDirectory(prefix="crmeval-bench-") as name, embedded_server() as dsn, model(SECONDS) as url:
         folder = Path(name)
-        for project, cases in (("short", SHORT), ("long", LONG)):
+        for project, cases in (("short", SHORT), ("medium", MEDIUM), ("long", LONG)):
             write_project(folder / project, cases)
-        few = play_all(folder / "short", dsn, url, SOME)
+        few = play_all(folder / "medium", dsn, url, SOME)
         short, long = (play_all(folder / project, dsn, url, MANY) for project in ("short", "long"))
         for run, slots in ((few, SOME), (short, MANY), (long, MANY)):
             show(f"{run.calls // CALLS} conversations, {slots} in flight per worker", run, WORKERS * slots)
