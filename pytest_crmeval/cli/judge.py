@@ -127,7 +127,7 @@ def _problems(options: argparse.Namespace) -> Sequence[Path]:
     """Return the files of problems; UsageError if there is none."""
     given = [Path(name) for name in options.problems]
     if lost := next((path for path in given if not path.is_file()), None):
-        raise UsageError(f"{lost}: no such file of problems")
+        raise UsageError(f"{lost}: this file of problems does not exist")
     if given:
         return given
     sources = [Path(source) for source in options.sources]

@@ -126,9 +126,9 @@ class ModelSpec:
         if self.effort == "minimal" and self.sdk == "anthropic":
             raise ValueError("effort=minimal: Claude's lowest efforts are none and low")
         if self.effort and self.thinking:
-            raise ValueError("effort and thinking exclude each other")
+            raise ValueError("effort and thinking can't be combined")
         if self.thinking and not reasoning.takes_budget(self.model):
-            raise ValueError("the model decides itself how many tokens it thinks; use ?effort=low, medium or high")
+            raise ValueError("this model itself decides how much to think; use ?effort=low, medium or high")
         tokens = reasoning.budget(self.model, self.effort, self.thinking)
         if tokens >= self.output_limit:
             raise ValueError(f"max_output_tokens={self.output_limit}: must exceed the {tokens} tokens for thoughts")

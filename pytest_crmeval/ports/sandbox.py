@@ -68,7 +68,7 @@ class Termination(StrEnum):
     """The program exited with an exit code."""
     SIGNALLED = "signalled"
     """A crash: a signal that none of our limits has sent."""
-    CPU_TIME = "cpu time"
+    CPU_TIME = "CPU time"
     WALL_TIME = "wall time"
     MEMORY = "memory"
     OUTPUT = "output"

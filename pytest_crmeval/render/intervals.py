@@ -26,7 +26,7 @@ def reasons(summary: SubjectSummary) -> Iterator[str]:
     if summary.reasons:
         yield f"why trials of {summary.subject} in {summary.suite} did not pass:"
     for reason in summary.reasons[:SHOWN]:
-        yield f"{reason.count:6} {reason.verdict}: {_line(reason.text)} (for example {_line(reason.cases[0])})"
+        yield f"{reason.count:6} {reason.verdict}: {_line(reason.shown)} (for example {_line(reason.cases[0])})"
     if len(summary.reasons) > SHOWN:
         yield f"       ... and {len(summary.reasons) - SHOWN} more: see the JSON report"
 

@@ -114,7 +114,7 @@ def _reasons(report: Report) -> Iterator[str]:
             yield f"<details><summary>Why {count} trial{'s' * (count != 1)} of {whose} did not pass</summary>"
             yield ""
             for reason in summary.reasons[:SHOWN]:
-                yield f"- {reason.count} × {reason.verdict}: {escaped(reason.text)}"
+                yield f"- {reason.count} × {reason.verdict}: {escaped(reason.shown)}"
             yield from _more(len(summary.reasons))
             yield from ["", "</details>", ""]
 

@@ -112,7 +112,7 @@ def _rows(groups: Sequence[Group], width: int, *, named: bool) -> Iterator[str]:
     wide = max(map(cells, subjects)) + _GAP if named else 0
     room = width - _COUNT - _GAP - wide - _GAP - max(map(cells, examples))
     for (_, each), subject, example in zip(groups, subjects, examples, strict=True):
-        reason = _line(f"errored: {each.text}" if each.verdict == "errored" else each.text)
+        reason = _line(f"errored: {each.shown}" if each.verdict == "errored" else each.shown)
         shown = reason if len(reason) <= room else cut(reason, room - 1)
         yield f"{each.count:>{_COUNT}}  {subject:<{wide}}{shown:<{room}}  {example}".rstrip()
 

@@ -47,6 +47,11 @@ class Reason(Record, frozen=True, kw_only=True, omit_defaults=False):
     example: str = ""
     """One of the reasons in its original form."""
 
+    @property
+    def shown(self) -> str:
+        """The reason of a single trial in its original form, else what the reasons have in common."""
+        return self.example if self.count == 1 and self.example else self.text
+
 
 def slowest(trials: Sequence[Trial]) -> tuple[Outlier, ...]:
     """Return the slowest trials, the slowest first."""

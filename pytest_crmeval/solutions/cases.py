@@ -66,7 +66,7 @@ def index(paths: Sequence[Path], problems: Sequence[Path], options: Options) -> 
         raise DatasetError(NO_PROBLEMS)
     for path in problems:
         if not path.is_file():
-            raise DatasetError(f"{path}: no such file of problems")
+            raise DatasetError(f"{path}: this file of problems does not exist")
         check(path)
     terms = [*map(quick, problems), json.dumps(terms_of(options), sort_keys=True)]
     return [

@@ -288,7 +288,7 @@ class TestSandbox:
             ('#include <cstdio>\nint main() { for (;;) puts("xxxxxxxx"); }', Termination.OUTPUT),
             ("int main() { for (volatile int i = 0;; ++i) {} }", Termination.CPU_TIME),
         ],
-        ids=["refused memory", "crash", "output", "cpu time"],
+        ids=["refused memory", "crash", "output", "CPU time"],
     )
     def test_a_compiled_program_has_the_same_limits(self, cpp: Sandbox, source: str, ending: Termination) -> None:
         """The ending says what happened."""

@@ -328,7 +328,7 @@ def test_files_and_problems_of_the_command_line_replace_those_of_the_marker(judg
     ("marker", "shown"),
     [
         pytest.param("'runs'", "*name the problems: *--crmeval-problems FILE*", id="no problems"),
-        pytest.param("'runs', problems='no.jsonl'", "*no.jsonl: no such file of problems*", id="gone"),
+        pytest.param("'runs', problems='no.jsonl'", "*no.jsonl: this file of problems does not exist*", id="gone"),
         pytest.param("'runs', problems='test_it.py'", "*test_it.py:1: *", id="no problem in it"),
         pytest.param("'nowhere', problems='problems.jsonl'", "*nowhere*", id="no solutions"),
         pytest.param(

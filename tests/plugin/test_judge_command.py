@@ -129,7 +129,7 @@ def test_problems_next_to_the_checkpoints_are_used(folder: Path, capsys: pytest.
     ("arguments", "message"),
     [
         (["runs"], "name the problems with --problems FILE"),
-        (["runs", "--problems", "no.jsonl"], "no.jsonl: no such file of problems"),
+        (["runs", "--problems", "no.jsonl"], "no.jsonl: this file of problems does not exist"),
         (["nowhere", "--problems", "HumanEval.jsonl"], "nowhere: not found"),
         (["runs", "--problems", "runs/checkpoint_10/samples.jsonl"], "samples.jsonl:1: "),
         (["runs", "--problems", "HumanEval.jsonl", "--run", "a/b"], "--run 'a/b': "),

@@ -15,6 +15,8 @@ import pytest
 
 from pytest_crmeval.ports.sandbox import Language, Limits, Program, ProgramInput, SandboxError
 from pytest_crmeval.sandboxes.local import LocalSandbox, slots
+from pytest_crmeval.sandboxes.local.inside.messages import COMPILER
+from pytest_crmeval.sandboxes.local.runs import Runnable, opened
 from tests.sandboxes.processes import alive, children, descendants, supervisors, until
 
 ROOT = Path(__file__).parents[2]
@@ -52,11 +54,21 @@ template.begin(("python", None, [], [], os.fstat(source).st_size), [null, 1, nul
 print(template.ended()[0])
 """
 HANG = """
-os.kill(template._pid, signal.SIGSTOP)
+os.kill(template.pid, signal.SIGSTOP)
 null = os.open(os.devnull, os.O_RDWR)
 template.begin(("python", None, [], [], 0), [null] * 4)
 print(template.begun())
 template.kill()
+"""
+STUCK = """
+from pytest_crmeval.sandboxes.local.inside import template_process
+template.kill()
+template_process._START_SECONDS = 0.1
+sys.executable = {executable!r}
+try:
+    template.restart()
+except TemplateLost:
+    print("lost", os.waitstatus_to_exitcode(os.waitpid(template.pid, 0)[1]))
 """
 LOSE = """
 template.kill()
@@ -141,6 +153,30 @@ def test_a_lost_process_of_the_sandbox_is_replaced(victim: str) -> None:
     assert until(lambda: before == supervisors())
 
 
+@pytest.mark.parametrize("level", ["namespaces", "landlock", "seccomp"])
+def test_processes_that_a_compiler_leaves_are_ended(level: str) -> None:
+    """The template is kept for the runs that follow: to start another one takes longer than ten runs."""
+    before = supervisors()
+    sandbox = LocalSandbox(level, workers=1)
+    try:
+        assert b"42\n" == result(sandbox)
+    except SandboxError as error:
+        pytest.skip(str(error))
+    (supervisor,) = supervisors() - before
+    (fork_server,) = children(supervisor)
+    templates = children(fork_server)
+    script = "for n in 1 2 3; do setsid sleep 600 & done; echo made > main"
+    with opened("main.c", b"") as descriptor:
+        compiler = Runnable(kind=COMPILER, descriptor=descriptor, name="main.c", command=["/bin/sh", "-c", script])
+        made = sandbox._opened()[1].run(compiler, ProgramInput(wanted=("main",)), LIMITS)  # noqa: SLF001 (as one is run)
+    output = result(sandbox)
+    running = children(fork_server)
+    sandbox.close()
+
+    assert ({"main": b"made\n"}, b"42\n") == (made.files, output)
+    assert (1, templates) == (len(running), running)
+
+
 def test_a_template_that_hangs_ends_with_its_sandbox() -> None:
     """Also after the program was killed, when only the template's answer is missing."""
     before = supervisors()
@@ -184,6 +220,15 @@ def test_a_template_is_forked_where_no_interpreter_can_be_started(executable: st
 def test_a_template_that_ends_before_it_reads_a_request_is_lost() -> None:
     """Then another fork server runs the program; as an error of this run it would be final."""
     assert "lost\n" == _template(LOSE, sys.executable)
+
+
+def test_a_template_that_hangs_when_it_is_started_is_lost(tmp_path: Path) -> None:
+    """Its fork server does not hear meanwhile that its client is gone."""
+    stuck = tmp_path / "python"
+    stuck.write_text("#!/bin/sh\nexec sleep 600\n")
+    stuck.chmod(0o755)
+
+    assert "lost -9\n" == _template(STUCK.format(executable=str(stuck)), sys.executable)
 
 
 def test_a_template_that_hangs_is_not_waited_for_in_the_beginning() -> None:

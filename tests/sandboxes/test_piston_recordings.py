@@ -40,7 +40,7 @@ FATES = {
     "sleep_timeout_default": "wall time",
     "sleep_timeout_500": "wall time",
     "cpu_loop_1000": "wall time",
-    "cpu_time_500": "cpu time",
+    "cpu_time_500": "CPU time",
     "mem_100MB_alloc_limit64MB": "memory",
     "mem_alloc_ok_limit256": WELL,
     "stdout_2000": "unseen",
@@ -195,7 +195,7 @@ def test_who_has_used_up_its_cpu_time_is_judged_whatever_the_server_grants() -> 
     """Its 2.8 s are more than it may have, also where the wall clock was the server's."""
     wanted = replace(terms("ok"), limits=replace(LIMITS, cpu_seconds=2, wall_seconds=5))
 
-    assert "cpu time" == shown(execution(ran(recorded("cpu_time_500")), wanted))
+    assert "CPU time" == shown(execution(ran(recorded("cpu_time_500")), wanted))
 
 
 def test_memory_that_the_server_did_not_grant_is_not_held_against_the_program() -> None:
@@ -235,10 +235,10 @@ KILLED = Ran(
 
 def test_status_of_a_server_is_used() -> None:
     assert "signalled SIGKILL" == shown(execution(KILLED, terms("ok")))
-    assert "cpu time" == shown(execution(Ran(run=replace(KILLED.run, status="TO")), terms("ok")))
+    assert "CPU time" == shown(execution(Ran(run=replace(KILLED.run, status="TO")), terms("ok")))
 
 
-@pytest.mark.parametrize(("cpu_seconds", "fate"), [(2.9, "signalled SIGKILL"), (3.0, "cpu time"), (3.1, "cpu time")])
+@pytest.mark.parametrize(("cpu_seconds", "fate"), [(2.9, "signalled SIGKILL"), (3.0, "CPU time"), (3.1, "CPU time")])
 def test_time_limit_is_derived_from_the_duration_if_there_is_no_status(cpu_seconds: float, fate: str) -> None:
     """The status is that of the runner, which outlived it."""
     frame = Frame(code=None, signal="SIGKILL", room=1 << 30, sizes=[0], contents=[b""])

@@ -44,7 +44,7 @@ class Settings:
         """Fields of messages that may be refused."""
         known = sorted(refused & self._values.keys())
         self._values = {name: value for name, value in self._values.items() if name not in refused}
-        self._notes: tuple[str, ...] = tuple(f"{model} refuses {name}: left out" for name in known)
+        self._notes: tuple[str, ...] = tuple(f"{model} refuses {name}: omitted" for name in known)
         self._lock = threading.Lock()
 
     @property
@@ -83,7 +83,7 @@ class Settings:
             other = self._swaps.get(name, "")
             if other and other not in self._refused:
                 values[other] = value
-            done = f"{other} is sent instead" if other in values else "left out"
+            done = f"{other} is sent instead" if other in values else "omitted"
             self._values = values
             self._notes += (f"{self._model} refuses {name}: {done}",)
         return True

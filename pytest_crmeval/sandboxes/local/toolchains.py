@@ -222,7 +222,7 @@ def _too_old(language: Language, version: str, ask: Sequence[str]) -> Missing | 
     said = _said(ask)
     installed = _NUMBER.search(said)
     if installed is None or _older(installed[0], version):
-        has = title(language, installed[0]) if installed else f"a {title(language)} of unknown version"
+        has = title(language, installed[0]) if installed else f"{title(language)} in an unknown version"
         return Missing(reason=f"{title(language, version)} can't be run: this machine has {has}")
     return None
 

@@ -8,7 +8,7 @@ API = "/api/v2"
 IN_FLIGHT = 4
 """Concurrent requests per server, if the address does not name a number: twice the cores of a small one."""
 _PORTS = {"http": 80, "https": 443}
-_EXAMPLE = "write http://localhost:2000, several with a comma between them"
+_EXAMPLE = "for example http://localhost:2000; separate several with commas"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

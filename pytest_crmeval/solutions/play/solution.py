@@ -256,8 +256,10 @@ def _printed(execution: Execution, problem: Problem) -> bytes | None:
 
 def _refusal(refused: Execution) -> str:
     """Return the first error of a compiler."""
+    if refused.ending is Termination.SIGNALLED:
+        return f"the compiler was killed by {refused.signal}"
     if refused.ending is not Termination.EXITED:
-        return f"the compiler was stopped: {refused.ending}"
+        return f"the compiler exceeded its {refused.ending} limit"
     said = (refused.stderr or refused.stdout).decode("utf-8", "replace").strip()
     first = next((line for line in said.splitlines() if "error" in line.lower()), said.partition("\n")[0])
     return cut(first, SHOWN, "") or f"the compiler ended with exit code {refused.exit_code}"

@@ -95,7 +95,7 @@ class Generated:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         if not folder.is_dir():
-            raise DatasetError(f"{folder}: no such folder of generated tests")
+            raise DatasetError(f"{folder}: this folder of generated tests does not exist")
 
     @cached_property
     def files(self) -> Mapping[str, Sequence[Path]]:

@@ -105,9 +105,9 @@ def test_claude_refuses_a_temperature_while_it_thinks_and_since_version_4_7() ->
         ("openai:o3?effort=hard", "effort=hard: must be none, minimal, low, medium, high, xhigh or max"),
         ("anthropic:claude-opus-5-5?effort=minimal", "effort=minimal: Claude's lowest efforts are none and low"),
         ("anthropic:claude-sonnet-4-5?thinking=99", "thinking=99: must be a whole number from 1024"),
-        ("anthropic:claude-sonnet-5-5?thinking=2000", "decides itself how many tokens it thinks; use ?effort="),
+        ("anthropic:claude-sonnet-5-5?thinking=2000", "itself decides how much to think; use ?effort="),
         ("anthropic:claude-sonnet-4-5?thinking=2000&max_output_tokens=2000", "must exceed the 2000 tokens"),
-        ("openai:o3?effort=low&thinking=2000", "effort and thinking exclude each other"),
+        ("openai:o3?effort=low&thinking=2000", "effort and thinking can't be combined"),
     ],
 )
 def test_parameters_that_do_not_go_together_are_refused(spec: str, why: str) -> None:

@@ -70,6 +70,14 @@ def test_a_reason_has_a_count_a_subject_and_an_example() -> None:
     assert "case-0-0" == example_of(many())
 
 
+def test_a_reason_of_one_trial_is_shown_in_its_own_words() -> None:
+    """Placeholders are only for what differs between trials."""
+    wrong = [failed(case, f"quotes: expected {case} rows", subject="x") for case in ("3", "4")]
+
+    assert "quotes: expected 3 rows" in list(failures(report(*wrong[:1]), 80))[1]
+    assert "quotes: expected # rows" in list(failures(report(*wrong), 80))[1]
+
+
 def test_failures_of_mute_are_left_out_unless_there_are_no_others() -> None:
     """It can't pass, so they say nothing."""
     mute = failed("one", "it said nothing", subject="mute")

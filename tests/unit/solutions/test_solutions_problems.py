@@ -353,7 +353,7 @@ def test_no_generated_tests_unless_they_are_wanted(tmp_path: Path) -> None:
     assert ("", WITHOUT_GENERATED) == (chosen.unsupported, chosen.note)
     wanted = got(path, "852/A", TestChoice(generated=tmp_path / "none", max_generated=None))
     assert f"0 of its 5 generated tests are in {tmp_path / 'none'}" == wanted.unsupported
-    with pytest.raises(DatasetError, match="no such folder of generated tests"):
+    with pytest.raises(DatasetError, match="this folder of generated tests does not exist"):
         opened([path], TestChoice(generated=tmp_path / "gone", max_generated=1))
 
 

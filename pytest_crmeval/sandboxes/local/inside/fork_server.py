@@ -43,6 +43,9 @@ _COUNTING = 0.05
 _MOST_FILES, _MOST_BYTES = 8_192, 256 * 1024 * 1024
 _TROUBLE_BYTES = 4_096
 _PATIENCE = 10.0
+_NAP = 0.001
+_LOOKS = 2
+"""A list of processes may be incomplete if one of them ends while it is read."""
 _MOST_QUEUED = 60.0
 """Seconds: less than the judge is ready to wait for an answer."""
 
@@ -83,11 +86,12 @@ class ForkServer:
             os.close(descriptor)
         # All other programs are refused to start a process.
         has_processes = child and (request.kind == COMPILER or request.kind not in self.isolation.filters)
-        if has_processes:
+        needs_template = has_processes and not self._end_others()
+        if needs_template:
             self._end_all(child)
         self._answer(result, request.wanted)
         self._clear()
-        if has_processes:
+        if needs_template:
             self.template.restart()
 
     def _begin(self, request: RunRequest, descriptors: Sequence[int]) -> None:
@@ -180,15 +184,32 @@ class ForkServer:
         files, size = cleaning.weigh(self.isolation.folders) if self.isolation.counted else (0, 0)
         return FILES if files > _MOST_FILES or size > _MOST_BYTES else ""
 
+    def _end_others(self) -> bool:
+        """End all that a run has left, but not the template; False if that can't be done, or can't be seen."""
+        deadline, seen_none = time.monotonic() + _PATIENCE, 0
+        while time.monotonic() < deadline:
+            others = self.isolation.processes() - {os.getpid()}
+            if self.template.pid not in others:
+                return False
+            others.remove(self.template.pid)
+            seen_none = 0 if others else seen_none + 1
+            if seen_none == _LOOKS:
+                return True
+            for pid in others:
+                _kill(pid)
+            _reap()
+            if others:
+                time.sleep(_NAP)
+        return False
+
     def _end_all(self, child: int) -> None:
-        """End all that a run may have started, and the template: all in sight, or the group and the orphans."""
+        """End all that a run may have started, and the template, without seeing it: all in sight, or the group."""
         deadline = time.monotonic() + _PATIENCE
         self.template.kill()
         with suppress(ProcessLookupError, PermissionError):
             os.kill(-1 if self.isolation.alone else -child, signal.SIGKILL)
         while _reap() and time.monotonic() < deadline:
-            for orphan in _children():
-                os.kill(orphan, signal.SIGKILL)
+            time.sleep(_NAP)
 
     def _found(self, wanted: Sequence[str]) -> Iterator[tuple[str, int]]:
         """Open what is wanted, if it is a file: no link is followed, and no writer is waited for."""
@@ -271,12 +292,3 @@ def _reap() -> bool:
     except ChildProcessError:
         return False
     return True
-
-
-def _children() -> list[int]:
-    """Return the children of this process, where that can be seen."""
-    time.sleep(0.001)
-    try:
-        return [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_bytes().split()]
-    except OSError:
-        return []

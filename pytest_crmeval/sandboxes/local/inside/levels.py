@@ -26,6 +26,7 @@ _NEW = kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWNET | kernel.C
 FOLDERS = ("box", "tmp")
 _FIRST_UID, _UIDS = 60_001, 5_000
 _PROCESSES = 64
+_LIST_BYTES = 1 << 16
 _PINNED_BYTES = 4 << 20
 """What the template may pin; programs may pin nothing."""
 _PROCESSES_OF_OTHERS = 1_024
@@ -75,6 +76,14 @@ class Isolation:
     """How many files there is room for while all folders are empty, if no other process can write there."""
     library: int | None = None
     """The library, held open: another user may not come to it by its path."""
+    children: int | None = None
+    """The list of its child processes, held open: /proc may be out of reach. Orphans of a program are among them."""
+
+    def processes(self) -> set[int]:
+        """Return the processes of the pid namespace, else the children of the fork server; empty if unknown."""
+        if self.alone:  # /proc is empty where it could not be mounted
+            return {int(name) for name in os.listdir("/proc") if name.isdecimal()}  # noqa: PTH208 (names)
+        return set() if self.children is None else {*map(int, os.pread(self.children, _LIST_BYTES, 0).split())}
 
 
 def leave(isolation_request: IsolationRequest) -> OuterFolders:
@@ -180,6 +189,7 @@ def _enter_here(isolation_request: IsolationRequest, outer: OuterFolders, uid: i
         if isolation_request.level == LANDLOCK
         else None
     )
+    children = _own_children()
     processes = _PROCESSES
     if os.getuid() == 0:
         for folder in (outer.folder, *folders):
@@ -190,7 +200,23 @@ def _enter_here(isolation_request: IsolationRequest, outer: OuterFolders, uid: i
     _settle(processes)
     if rules is not None:
         landlock.obey(rules)
-    return Isolation(box=folders[0], folders=folders, filters=filters, alone=False, counted=True, library=library)
+    return Isolation(
+        box=folders[0],
+        folders=folders,
+        filters=filters,
+        alone=False,
+        counted=True,
+        library=library,
+        children=children,
+    )
+
+
+def _own_children() -> int | None:
+    """Open the list of the children of this process; None on a kernel that was built without it."""
+    try:
+        return os.open(f"/proc/self/task/{os.getpid()}/children", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
 
 
 def _become(uid: int, gid: int) -> None:

@@ -15,6 +15,8 @@ from pytest_crmeval.sandboxes.local.inside.template import PID_BYTES, REPORT, Re
 
 _MAX_PACKET = 1 << 20
 _MAX_ANSWER = 256
+_START_SECONDS = 20.0
+"""Less than a client that closes its fork server is ready to wait."""
 _STARTER = f"""
 import _socket, marshal, sys, types
 control = _socket.socket(fileno=int(sys.argv[1]))
@@ -42,9 +44,9 @@ class TemplateProcess:
 
     def __init__(self, settings: dict[str, Any], pids: int) -> None:
         self._settings = settings
-        self._pids = pids
+        self.pids = pids
         self._executes = os.access(sys.executable, os.X_OK)
-        self._pid = 0
+        self.pid = 0
         self.control = self._started()
 
     def begin(self, request: Request, descriptors: Sequence[int]) -> None:
@@ -57,7 +59,7 @@ class TemplateProcess:
     def begun(self) -> int:
         """Return the pid of the program, once per program; 0 if the template has not forked yet."""
         try:
-            return int.from_bytes(os.read(self._pids, PID_BYTES), "little")
+            return int.from_bytes(os.read(self.pids, PID_BYTES), "little")
         except BlockingIOError:
             return 0
 
@@ -75,7 +77,7 @@ class TemplateProcess:
     def kill(self) -> None:
         """End it, whatever it does."""
         with suppress(ProcessLookupError):
-            os.kill(self._pid, signal.SIGKILL)
+            os.kill(self.pid, signal.SIGKILL)
 
     def restart(self) -> None:
         """Start another one, after this one was killed."""
@@ -88,20 +90,31 @@ class TemplateProcess:
             control = self._forked()
             with suppress(ConnectionError):  # it has ended, mostly without having read what was sent
                 control.send(marshal.dumps((_MODULES, self._settings)))
-                if control.recv(_MAX_ANSWER):
+                if self._is_ready(control):
                     return control
             control.close()
-            os.waitpid(self._pid, 0)
+            os.waitpid(self.pid, 0)
             self._executes = False
         control = self._forked()
-        if control.recv(_MAX_ANSWER):
+        if self._is_ready(control):
             return control
         raise TemplateLost
 
+    def _is_ready(self, control: socket.socket) -> bool:
+        """Wait until it says so, or ends; TemplateLost if it hangs."""
+        control.settimeout(_START_SECONDS)
+        try:
+            said = control.recv(_MAX_ANSWER)
+        except TimeoutError as error:
+            self.kill()
+            raise TemplateLost from error
+        control.settimeout(None)
+        return bool(said)
+
     def _forked(self) -> socket.socket:
         ours, control = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._pid = os.fork()
-        if self._pid == 0:
+        self.pid = os.fork()
+        if self.pid == 0:
             self._become_template(control)
         control.close()
         return ours

@@ -104,12 +104,20 @@ def test_who_is_nearly_in_time_is_run_once_more(first: Execution, second: Execut
     assert verdict == judged([first, second], problem("1")).verdict
 
 
-def test_the_compiler_refuses() -> None:
-    refused = Execution(ending=Termination.EXITED, exit_code=1, stderr=b"In file:\nmain.cpp:1: error: no x\n1 error\n")
+@pytest.mark.parametrize(
+    ("refused", "reason"),
+    [
+        (exited("In file:\nmain.cpp:1: error: no x\n1 error\n", 1), "main.cpp:1: error: no x"),
+        (exited("", 4), "the compiler ended with exit code 4"),
+        (Execution(ending=Termination.CPU_TIME), "the compiler exceeded its CPU time limit"),
+        (Execution(ending=Termination.SIGNALLED, signal="SIGSEGV"), "the compiler was killed by SIGSEGV"),
+    ],
+)
+def test_a_program_that_does_not_compile_has_the_reason_of_the_compiler(refused: Execution, reason: str) -> None:
     sandbox = Scripted({}, refused={"main": refused})
     outcome = judge(solution("main", Language.CPP), problem("1"), sandbox, Rules())
 
-    assert ("CE", "main.cpp:1: error: no x", ()) == (outcome.verdict, outcome.reason, outcome.tests)
+    assert ("CE", reason, ()) == (outcome.verdict, outcome.reason, outcome.tests)
 
 
 def _broken(_: ProgramInput) -> Execution:
@@ -189,7 +197,7 @@ def test_limits() -> None:
         (
             Execution(ending=Termination.CPU_TIME),
             "JE",
-            f"test 1 (official): {TWICE}: it exceeded its cpu time limit",
+            f"test 1 (official): {TWICE}: it exceeded its CPU time limit",
         ),
     ],
 )
