@@ -59,7 +59,7 @@ class _FailedCases:
             return
         self._whole = {name: terminal.stats[name] for name in _STATS if name in terminal.stats}
         for name, reports in self._whole.items():
-            failed = {Verdict.FAILED, Verdict.ERRORED}  # the summary and the page show their trials
+            failed = set(Verdict) - {Verdict.PASSED}  # the summary and the page show their trials
             cases = [report for report in reports if getattr(report, "crmeval_verdict", None) in failed]
             hidden, shown = set(map(id, cases[keep:])), set(map(id, cases[:keep]))
             terminal.stats[name] = [

@@ -41,6 +41,7 @@ _SPARE = ("replayed", "cached", "calls", "tokens out", "tokens in", "trials", "9
 _PLACE = re.compile(r"(.+?):\d+: ")
 """The start of the reason of an invalid trial: file and line of its case."""
 LONGEST = 200
+FILES = 3
 LABELS = 40
 """How many labels of a kind are shown: enough for every tool."""
 WIDEST = 40
@@ -124,6 +125,17 @@ def invalid(report: Report) -> Iterator[str]:
         text = f"{short(Path(place[1]))}{reason[place.end(1) :]}" if place else reason
         line = " ".join(text.split())
         yield f"for example {line if len(line) <= LONGEST else cut(line, LONGEST - 1)}"
+    yield from _ungraded(
+        [each.planned.case for each in report.trials if each.verdict is Verdict.INVALID and each.solutions is not None]
+    )
+
+
+def _ungraded(files: Sequence[str]) -> Iterator[str]:
+    """Yield how many solution files have nothing that can be graded, and some of them."""
+    if files:
+        what, them = ("solution file is", "it") if len(files) == 1 else ("solution files are", "them")
+        names = ", ".join([*files[:FILES], *["..."] * (len(files) > FILES)])
+        yield f"{len(files)} {what} invalid, because nothing in {them} can be graded: {names}"
 
 
 def people(report: Report, annotations: Annotations) -> Iterator[str]:

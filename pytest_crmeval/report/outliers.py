@@ -64,9 +64,13 @@ def dearest(trials: Sequence[Trial]) -> tuple[Outlier, ...]:
 
 
 def reason_of(trial: Trial) -> str:
-    """Return on one line why a trial did not pass: the error, or the reason of the first score that is too low."""
+    """Return on one line why a trial did not pass: the error, or the reason of the first score that is too low.
+
+    Without the place of its case, which an error of a dataset begins with.
+    """
     if trial.verdict is not Verdict.FAILED:
-        return _line(trial.reason)
+        place, found, what = trial.reason.partition(f": {trial.planned.case}: ")
+        return _line(what if found and "\n" not in place else trial.reason)
     for score in trial.scores:
         if not score.passed:
             return f"{score.name}: {_line(score.reason)}" if score.reason.strip() else f"{score.name} is too low"

@@ -155,6 +155,13 @@ def test_unreadable_file_fails_alone_with_its_reason(judging: Made) -> None:
 
     result.assert_outcomes(passed=1, failed=5)
     assert pytest.ExitCode.TESTS_FAILED == result.ret
+    result.stdout.fnmatch_lines(
+        [
+            "*errored: there is no .jsonl file in this folder*",
+            "1 solution file is invalid, because nothing in it can be graded: checkpoint-2-rubbish",
+        ]
+    )
+    result.stdout.no_fnmatch_line("FAILED*")
     batch = json.loads(Path(pytester.path, "reports/latest/batch_eval_results.json").read_text(encoding="utf-8"))
     shown = [(each["checkpoint"], each["step"], each["success"]) for each in batch["results"]]
     assert [

@@ -9,6 +9,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from pytest_crmeval.domain.answers import AnswerOutcome, Attempt
+from pytest_crmeval.domain.file_outcome import FileOutcome
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
 from pytest_crmeval.render import checkpoints, summary
@@ -81,6 +82,18 @@ def test_invalid_cases_are_shown_with_the_lint_command(tmp_path: Path, monkeypat
         "1 case is invalid: crmeval lint data/crm.jsonl",
         "for example data/crm.jsonl:7: one: turn 1: {stage}: 8",
     ] == invalid(broken("one", tmp_path / "data/crm.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("files", "shown"),
+    [
+        (["49-a"], "1 solution file is invalid, because nothing in it can be graded: 49-a"),
+        (list("abcd"), "4 solution files are invalid, because nothing in them can be graded: a, b, c, ..."),
+    ],
+)
+def test_solution_files_without_a_verdict_are_named(files: list[str], shown: str) -> None:
+    """Lint has nothing to say about them."""
+    assert [shown] == invalid(*(replace(broken(file, "x.jsonl"), solutions=FileOutcome()) for file in files))
 
 
 def test_a_case_is_invalid_once_for_all_subjects() -> None:

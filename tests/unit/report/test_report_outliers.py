@@ -65,6 +65,8 @@ def test_a_trial_has_one_reason() -> None:
     assert "reply: turn 1: wrong" == reason_of(found)
     assert "state is too low" == reason_of(wrong("one", Score(name="state", value=0.2)))
     assert "ConnectionError: no route to model" == reason_of(trial("one", Verdict.ERRORED))
+    placed = replace(trial("one", Verdict.ERRORED), reason="/data/x.jsonl:7: one: not readable")
+    assert "not readable" == reason_of(placed)
 
 
 def test_reasons_are_counted_the_most_frequent_first() -> None:
