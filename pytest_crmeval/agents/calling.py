@@ -163,13 +163,13 @@ def wrong_arguments(agent: Agent) -> str:
 
 
 def reply_of(agent: Agent, messages: Sequence[Message], tools: Offered) -> Reply:
-    """Return the agent's reply; BadReplyError if it returns anything other than a Reply or a text."""
+    """Return the agent's reply; BadReplyError if it returns anything other than a Reply or a string."""
     reply: Any = finished(agent.reply(messages, tools))  # type: ignore[arg-type] # as uses_tool_server says
     if isinstance(reply, str):
         reply = Reply(text=reply)
     if wrong := _wrong_with(reply):
         raise BadReplyError(
-            f"agent {agent.name!r}: reply() must return a Reply or a text, {wrong}. For example:\n{_EXAMPLE}"
+            f"agent {agent.name!r}: reply() must return a Reply or a string, {wrong}. For example:\n{_EXAMPLE}"
         )
     if len(reply.text) + sum(map(len, _texts([[call.tool, call.arguments] for call in reply.calls]))) > LONGEST:
         raise AgentError(f"agent {agent.name!r}: the reply is longer than {LONGEST:,} characters")

@@ -23,11 +23,11 @@ if TYPE_CHECKING:  # psycopg and msgspec are loaded only when something is playe
 
 HELP = """\
 Check the scorers: play a suite with agents whose verdict is known. The oracle must always pass; mute and parrot,
-which make no calls, must never pass. An oracle with one flaw must fail, and one that reaches the same result in
-another way must pass, in at least 99 % of all tries each. Flaws in calls and state, generated false replies, and
-replies that were written and labelled by hand are reported separately, each with a 95 % interval. Without a suite,
-only the labelled replies are measured. Only --judge needs a key. A PostgreSQL server is started, unless CRMEVAL_DSN
-names one.
+which make no calls, must never pass. At least 99 % of the variants of the oracle with one flaw must fail, and at
+least 99 % of those that reach the same result in another way must pass. Flaws in calls and state, generated false
+replies, and replies that were written and labelled by hand are reported separately, each with a 95 % interval.
+Without a suite, only the labelled replies are measured. Only --judge needs a key. A PostgreSQL server is started,
+unless CRMEVAL_DSN names one.
 
 With --weak-agents, the suite is played with agents that make one typical mistake each, such as stopping after the
 first page of a result or ignoring the rules of the company. The result shows how many cases each of them passes, and

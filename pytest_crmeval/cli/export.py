@@ -18,9 +18,10 @@ from pytest_crmeval.report.files import ReportError
 INSPECT = "inspect"
 STDOUT = "-"
 HELP = f"""\
-Write a run as data for other tools. csv, jsonl and parquet have a file per table: {", ".join(TABLES)}. Each row has
-the columns run, suite, subject, case and trial, so that tables can be joined. inspect writes a log per suite and
-subject, which Inspect's viewer opens: inspect view --log-dir FOLDER. parquet needs pytest-crmeval[parquet].
+Write a run as data for other tools. The formats csv, jsonl and parquet have one file per table:
+{", ".join(TABLES)}. Each row has the columns run, suite, subject, case and trial, so
+that tables can be joined. The format inspect has one log per suite and subject, for Inspect's viewer: inspect view
+--log-dir FOLDER. parquet needs pytest-crmeval[parquet].
 
     crmeval export nightly                            # nightly-csv/trials.csv, nightly-csv/scores.csv ...
     crmeval export nightly --format parquet -o data/
@@ -38,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "run", nargs="?", default="latest", metavar="RUN", help="id or path of the run (default: the latest)"
     )
-    parser.add_argument("--format", choices=(*WRITERS, INSPECT), default="csv", help="default: csv")
+    parser.add_argument("--format", choices=(*WRITERS, INSPECT), default="csv", help="file format (default: csv)")
     parser.add_argument("--table", choices=tuple(TABLES), help="only this table")
     parser.add_argument(
         "-o", "--output", metavar="DIR", help="folder to write to (default: RUN-FORMAT), or - for one table on stdout"

@@ -25,7 +25,7 @@ Evaluate gates on a stored run: with other rules, against another baseline, or f
     crmeval gate reports/nightly.json --baseline git:main --gate 'crm.pass_rate not worse than baseline'
     crmeval gate nightly --subject gpt-4.1      # only this agent; the others may still be running
 
-Gates are those of the command line, else crmeval_gates of the project's pytest settings; the report is not changed.
+The gates are those of --gate, else of crmeval_gates in the project's pytest settings. The report is not changed.
 The baseline is --baseline, else crmeval_baseline of the settings, else the one that the run was compared with.
 Gates of plugins are evaluated only during a run; their stored rulings are shown again and count.
 

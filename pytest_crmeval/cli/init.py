@@ -57,10 +57,10 @@ def run(options: argparse.Namespace) -> int:
             path.write_bytes(content)
     except OSError as error:
         raise UsageError(f"{error.filename}: {error.strerror}; the project is incomplete") from error
-    sys.stdout.write(f"{len(files)} files in {options.folder.absolute()}\n\n")
+    sys.stdout.write(f"wrote {len(files)} files to {options.folder.absolute()}\n\n")
     if options.folder != Path():
         sys.stdout.write(f"cd {shlex.quote(str(options.folder))}\n")
-    sys.stdout.write("pytest                                     # the oracle knows the answers: 1.000\n")
+    sys.stdout.write("pytest                                     # the oracle, which knows the answers, scores 1.000\n")
     if options.agent:
         sys.stdout.write(f"pytest --crmeval-agent {name} --crmeval-estimate\n")
     if key:

@@ -33,7 +33,7 @@ Runs that conflict are refused. --allow KIND joins them anyway: later runs win, 
 
 Runs with different versions of pytest-crmeval, prompts, settings or code of an agent are merged with a warning.
 
-Gates are those of the command line, all of which are evaluated, else crmeval_gates of the project's pytest settings.
+The gates are those of --gate, which are always evaluated, else of crmeval_gates in the project's pytest settings.
 Gates of plugins are evaluated only by a run: pytest --crmeval-run nightly.
 
 Exit status: 0 if the merged run is complete, nothing in it errored or failed outside a trial, and all gates hold;

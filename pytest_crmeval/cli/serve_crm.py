@@ -24,7 +24,7 @@ Each call is shown. Ctrl-C ends it and discards all changes.
 
 In a run, an agent with a parameter `tool_server` gets such a server for each conversation.
 
-Exit status: 130 after Ctrl-C; 2 if there is no such case, no PostgreSQL, or the package mcp is not installed.
+Exit status: 130 after Ctrl-C; 2 if there is no such case or no PostgreSQL, or if the package mcp is not installed.
 """
 
 

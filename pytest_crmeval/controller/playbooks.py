@@ -46,8 +46,8 @@ class RunPlaybooks:
             known = key in self._found or suited(self._inherited, key) is not None
             if self._inherited and not known:
                 raise pytest.UsageError(
-                    f"crmeval: --crmeval-learning-from: {case.subject} has no playbook in this run, which has "
-                    f"{', '.join(sorted(self._inherited))}, but not {key}"
+                    f"crmeval: --crmeval-learning-from: the run has no playbook for {key}; it has: "
+                    f"{', '.join(sorted(self._inherited))}"
                 )
             if frozen and not known:
                 raise pytest.UsageError(

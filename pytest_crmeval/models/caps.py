@@ -41,7 +41,7 @@ class Cap:
             if not number:
                 raise _wrong("a rate above 0", text, word.start())
             if unit in rates:
-                raise _wrong(f"the end: {unit} is already given", text, word.start())
+                raise _wrong(f"no second {unit}", text, word.start())
             rates[unit] = number
         return cls(pattern=words[0][0], requests=rates.get("rpm"), tokens=rates.get("tpm"))
 

@@ -80,7 +80,7 @@ class RetryingModel:
                 raise ModelError(Cause.GIVEN_UP, f"{self._spec}: {permits.refusal}")
         completion = answer.completion
         if _is_empty(completion) and not completion.reply.has_only_thoughts:  # the meter notes those
-            also = ", also when asked again" if empty else ""
+            also = ", even when asked again" if empty else ""
             meter.note(f"{self._spec} returned an empty answer{also}: it counts as the reply")
         if failures:
             completion = replace(completion, usage=completion.usage + Usage(retries=failures))
@@ -213,7 +213,7 @@ class _Permits:
         self.end(Feedback(ok=False, heard=self._model))
         if not self.renew():
             raise ModelError(
-                Cause.RATE_LIMITED, f"{self._model}: no permit in time to send the request in another form"
+                Cause.RATE_LIMITED, f"{self._model}: the time was up before the request could be sent in another form"
             )
 
     def end(self, feedback: Feedback) -> None:

@@ -18,11 +18,12 @@ _VARIABLE = (
     (re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"), "#"),
     (re.compile(r"\b(?=\w*\d)[\w]*(?:[-.,:/_]\w*\d\w*)*\b"), "#"),
     (re.compile(r"\s+"), " "),
+    (re.compile(r"\bturn #: "), ""),
     (re.compile(r"\b(\w+) [^:]* \(#\)(?=:)"), r"\1 …"),
     (re.compile(r"\bNone\b|\w+=(?:[-…#]|None|True|False)*"), "…"),
     (re.compile(r"…(?:, ?\w*…)+"), "…"),
 )
-"""Parts that differ in similar reasons: quotes, addresses, ids, words with a digit, space, records, values."""
+"""Parts that differ in similar reasons: quotes, addresses, ids, words with a digit, space, turns, records, values."""
 
 
 class Outlier(Record, frozen=True, kw_only=True, omit_defaults=False):

@@ -128,10 +128,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _refused(self) -> SiteAnswer | None:
         """Return why a request is not answered; None if it is."""
         if self.headers.get("Host") not in self.server.hosts:
-            return _refusal(403, "this server answers only to its own name")
+            return _refusal(403, "this server only accepts requests for 127.0.0.1 and localhost")
         token, slash, _ = urlsplit(self.path).path.removeprefix("/").partition("/")
         if not slash or not compare_digest(token.encode(), self.server.token.encode()):
-            return _refusal(403, "open the whole address that crmeval view has printed")
+            return _refusal(403, "open the complete address that crmeval view printed")
         return _refusal(414, "the address is too long") if len(self.path) > LONGEST else None
 
     def _send(self, answer: SiteAnswer) -> None:

@@ -20,7 +20,7 @@ FORMS = (*IN_PROCESS, *ELSEWHERE)
 ERRORS = {
     "fail": ("the key .* is refused", "the key .* is refused"),
     "flood": ("the reply is longer than 4,000,000 characters", "the answer is longer than 4,000,000 bytes"),
-    "garble": ("must return a Reply or a text, but returned a value of type 'int'", "malformed answer: .*: '7'"),
+    "garble": ("must return a Reply or a string, but returned a value of type 'int'", "malformed answer: .*: '7'"),
 }
 """The user's words -> the error in this process, and in another process."""
 TIMEOUTS = {

@@ -191,14 +191,14 @@ class Raising:
 @pytest.mark.parametrize(
     ("agent", "answer"),
     [
-        ("Nothing", "agent 'nothing': reply() must return a Reply or a text, but returned None. For example:"),
+        ("Nothing", "agent 'nothing': reply() must return a Reply or a string, but returned None. For example:"),
         (
             "Dicts",
-            "agent 'dicts': reply() must return a Reply or a text, but its calls contain a value of type 'dict'",
+            "agent 'dicts': reply() must return a Reply or a string, but its calls contain a value of type 'dict'",
         ),
         (
             "Number",
-            "agent 'number': reply() must return a Reply or a text, but its text is a value of type 'int'.",
+            "agent 'number': reply() must return a Reply or a string, but its text is a value of type 'int'.",
         ),
     ],
 )

@@ -178,7 +178,7 @@ class TestConcessions:
                 with opened(trial):
                     backend.attempt(prompt(), SECONDS)
 
-        told = f"{server.seen[0].body['model']} refuses temperature: omitted"
+        told = f"{server.seen[0].body['model']} rejects temperature: omitted"
         assert [1, 1] == [trial.notes.count(told) for trial in trials]
 
     def test_asking_again_is_announced(self, desk: Desk) -> None:

@@ -133,7 +133,7 @@ def test_temperature_is_left_out_for_models_that_refuse_it_with_one_note(api: st
         play(model_at(server, spec), turns=1)
 
     assert [True] * refused + [False] * 2 == ["temperature" in seen.body for seen in server.seen]
-    assert [f"{server.seen[0].model} refuses temperature: omitted"] == meter.notes
+    assert [f"{server.seen[0].model} rejects temperature: omitted"] == meter.notes
 
 
 def test_efforts_are_sent_as_each_api_wants_them() -> None:
@@ -178,7 +178,7 @@ def test_server_that_refuses_thoughts_gets_none() -> None:
             reply = model.complete(Prompt(system="", messages=list(messages), tools=TOOLS)).reply
             messages += [agent_says(Reply(text=reply.text, calls=reply.calls)), crm_says([ToolResult(value=1)])]
 
-    assert ["m refuses reasoning_content: omitted"] == meter.notes
+    assert ["m rejects reasoning_content: omitted"] == meter.notes
     assert 3 == len(server.seen)
 
 

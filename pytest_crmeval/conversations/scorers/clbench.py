@@ -34,7 +34,7 @@ def clbench(case: Conversation, evidence: Evidence) -> Score:
     if not case.segments:
         return Score(name="clbench", value=faults.count("") / len(faults), reason=reason_of(faults))
     held = [_ends_as_expected(segment, turns) for segment, turns in _split(case, faults)]
-    reason = "" if all(held) else reason_of(faults) or "a segment that should end in a failure has none"
+    reason = "" if all(held) else reason_of(faults) or "a segment that should end with a refusal has none"
     return Score(name="clbench", value=sum(held) / len(held), reason=reason)
 
 
@@ -60,7 +60,9 @@ def _fault(turn: Played) -> str:
         written = any(writes(call.tool) and not result.refused for call, result in turn.exchange.calls)
         return "something was written, although there was nothing to call" if written else ""
     fault = next(filter(None, map(_unmatched, turn.parts)), "")
-    return fault or ("" if not turn.expectation.succeeds or _answers(turn) else "the reply is not an accepted one")
+    return fault or (
+        "" if not turn.expectation.succeeds or _answers(turn) else "the reply does not match the expected one"
+    )
 
 
 def _unmatched(turn: Played) -> str:
@@ -68,7 +70,7 @@ def _unmatched(turn: Played) -> str:
     if not turn.expectation.succeeds:
         refusals = [result for _, result in turn.exchange.calls if result.error and result.error.kind != "unknown_tool"]
         met = turn.made is None and any(map(turn.expectation.is_met_by, refusals))
-        return "" if met else "no such refusal"
+        return "" if met else "the CRM did not refuse the call as expected"
     expected = resolved(turn.expectation.call, turn.outputs)
     matching = [result for call, result in turn.exchange.calls if _matches(expected, call)]
     refused = all(result.refused for result in matching)

@@ -44,7 +44,7 @@ class Settings:
         """Fields of messages that may be refused."""
         known = sorted(refused & self._values.keys())
         self._values = {name: value for name, value in self._values.items() if name not in refused}
-        self._notes: tuple[str, ...] = tuple(f"{model} refuses {name}: omitted" for name in known)
+        self._notes: tuple[str, ...] = tuple(f"{model} rejects {name}: omitted" for name in known)
         self._lock = threading.Lock()
 
     @property
@@ -85,7 +85,7 @@ class Settings:
                 values[other] = value
             done = f"{other} is sent instead" if other in values else "omitted"
             self._values = values
-            self._notes += (f"{self._model} refuses {name}: {done}",)
+            self._notes += (f"{self._model} rejects {name}: {done}",)
         return True
 
 

@@ -283,5 +283,5 @@ def test_long_reply_is_an_error(argument: Json, calls: int) -> None:
     ids=str,
 )
 def test_reply_with_a_field_of_a_wrong_type_is_an_error_that_names_it(fields: dict[str, Any], error: str) -> None:
-    with pytest.raises(BadReplyError, match=rf"reply\(\) must return a Reply or a text, but {error}\. For example"):
+    with pytest.raises(BadReplyError, match=rf"reply\(\) must return a Reply or a string, but {error}\. For example"):
         reply_of(agent_from(lambda _messages, _tools: Reply(**fields)), HELLO, ())

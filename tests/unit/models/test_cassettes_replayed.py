@@ -104,11 +104,11 @@ def test_a_recording_that_is_recorded_again_is_the_same(tape: Path) -> None:
 def test_what_the_reader_has_to_know_is_replayed(tmp_path: Path) -> None:
     """A setting that the model refused was left out when it was recorded, too; also when another trial is added."""
     noted = meter(*TWO_STEPS)
-    noted.note("gpt-4.1 refuses temperature: omitted")
+    noted.note("gpt-4.1 rejects temperature: omitted")
     cassettes.write(tmp_path, noted, Redactor())
     cassettes.write(tmp_path, meter(*TWO_STEPS, purpose=replace(PURPOSE, trial=2)))
 
-    assert ["gpt-4.1 refuses temperature: omitted"] == replayed(tmp_path, FIRST.prompt, SECOND.prompt).notes
+    assert ["gpt-4.1 rejects temperature: omitted"] == replayed(tmp_path, FIRST.prompt, SECOND.prompt).notes
     assert [] == replayed(tmp_path, FIRST.prompt, purpose=replace(PURPOSE, trial=2)).notes
 
 

@@ -342,7 +342,7 @@ def test_a_request_that_is_made_in_another_way_waits_no_longer_than_there_is_pat
     desk.control = Crowded(0.1, vain=True)
     desk.backend.concessions = 1
 
-    with pytest.raises(ModelError, match="rate limited: openai:m: no permit in time to send"):
+    with pytest.raises(ModelError, match="rate limited: openai:m: the time was up before the request"):
         desk.ask()
 
     assert desk.meter.patience <= 0
@@ -544,7 +544,7 @@ def test_the_note_of_an_empty_answer_says_that_it_was_asked_for_again_only_if_it
 
     assert [
         "openai:m returned an empty answer: it counts as the reply",
-        "openai:m returned an empty answer, also when asked again: it counts as the reply",
+        "openai:m returned an empty answer, even when asked again: it counts as the reply",
     ] == notes
 
 

@@ -52,7 +52,7 @@ def test_reasons_that_differ_in_names_and_numbers_are_alike(one: str, other: str
 def test_reasons_of_other_kinds_are_not_alike() -> None:
     """What is left still says what went wrong."""
     assert alike("state: clients: 1 row is missing") != alike("state: quotes: 1 row is missing")
-    assert "turn #: expected …, found …" == alike("turn 3: expected 'Ada', found \"Bob\"")
+    assert "expected …, found …" == alike("turn 3: expected 'Ada', found \"Bob\"")
     assert "state: clients …: owner expected …, actual …" == alike(
         "state: clients Ada Ltd (3f2b8a4e-1c2d-4e5f-8a9b-0123456789ab): owner expected 'Ada', actual None"
     )
@@ -79,7 +79,7 @@ def test_reasons_are_counted_the_most_frequent_first() -> None:
 
     found = reasons_of(trials)
 
-    assert [("reply: turn #: no answer", "failed", 7)] == [(each.text, each.verdict, each.count) for each in found[:1]]
+    assert [("reply: no answer", "failed", 7)] == [(each.text, each.verdict, each.count) for each in found[:1]]
     assert (("c0", "c1", "c2", "c3", "c4"), "reply: turn 0: no answer") == (found[0].cases, found[0].example)
     assert 9 == sum(each.count for each in found)
 

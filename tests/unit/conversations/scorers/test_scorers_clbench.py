@@ -185,7 +185,7 @@ def test_the_right_words_without_the_call_are_not_enough() -> None:
     turn = asks("Find the fleet deal.", FIND_FLEET, answer=ANSWER)
 
     assert "turn 1: no successful call matches opportunity_search" == scored(turn, found([]), [], "Found Fleet.").reason
-    assert "turn 1: the reply is not an accepted one" == scored(turn, found([]), [FIND_FLEET], "Here.").reason
+    assert "turn 1: the reply does not match the expected one" == scored(turn, found([]), [FIND_FLEET], "Here.").reason
 
 
 @pytest.mark.parametrize(
@@ -211,8 +211,11 @@ def test_a_failure_that_is_expected_must_happen(expected: str) -> None:
     """Neither silence nor success is one."""
     turn = asks("Raise it.", call("modify_opportunity", amount=1), refusal=expected)
 
-    assert "turn 1: no such refusal" == scored(turn, found(FLEET), [call("modify_opportunity", amount=1)]).reason
-    assert "turn 1: no such refusal" == scored(turn, refused("closed"), []).reason
+    assert (
+        "turn 1: the CRM did not refuse the call as expected"
+        == scored(turn, found(FLEET), [call("modify_opportunity", amount=1)]).reason
+    )
+    assert "turn 1: the CRM did not refuse the call as expected" == scored(turn, refused("closed"), []).reason
 
 
 def test_the_score_is_the_share_of_turns() -> None:
@@ -256,7 +259,7 @@ def test_a_chain_is_scored_by_segments() -> None:
 def test_a_chain_that_goes_too_well_fails() -> None:
     """A segment that is to fail and has nothing to fail at does not end as it should."""
     case = chain((1, True), (2, False), turns=[FIND, FIND])
-    reason = "a segment that should end in a failure has none"
+    reason = "a segment that should end with a refusal has none"
 
     assert Score(name="clbench", value=0.5, reason=reason) == chained(case, [FIND_FLEET], "1", [FIND_FLEET], "2")
 
