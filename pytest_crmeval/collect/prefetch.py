@@ -12,8 +12,7 @@ import pytest
 from pytest_crmeval.collect.case_item import CaseItem
 from pytest_crmeval.collect.context import context_of, usage_errors
 from pytest_crmeval.collect.names import FIXTURES, OUR_FIXTURES
-from pytest_crmeval.collect.stream import Stream
-from pytest_crmeval.collect.streams import streams_of
+from pytest_crmeval.collect.streams import Stream, streams_of
 from pytest_crmeval.compat import PYTEST_PACKAGE, default_timeout, fixture_module, fixtures_of, is_skipped
 from pytest_crmeval.domain.records import Record
 from pytest_crmeval.options.reading import options_of

@@ -7,13 +7,21 @@ import pytest
 
 from pytest_crmeval.agents.atlas.specs import AtlasSpec
 from pytest_crmeval.collect.case_item import CaseItem
-from pytest_crmeval.collect.stream import Stream
+from pytest_crmeval.domain.records import Record
 from pytest_crmeval.player.subjects import HELD_OUT, learns
 
 _TWICE = (
     "{1} learns from each conversation of the suite {0}, but two tests play {2}: the second time, it would know the "
     "answer; give one of the tests its own suite, or run only one of them"
 )
+
+
+class Stream(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """The cases of one learner."""
+
+    ordered: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    """Cases that are played afterwards, in any order."""
 
 
 def put_learners_last(items: list[pytest.Item], cases: list[CaseItem]) -> list[CaseItem]:

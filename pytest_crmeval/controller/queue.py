@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, Literal, TypeAlias
 
-from pytest_crmeval.collect.stream import Stream
+from pytest_crmeval.collect.streams import Stream
 from pytest_crmeval.controller.streams import StreamState
 
 BLOCKS = 4

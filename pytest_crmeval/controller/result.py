@@ -12,7 +12,6 @@ from pytest_crmeval.controller.gates import GateEvaluation
 from pytest_crmeval.controller.header import counts, endings, omissions, say, stops
 from pytest_crmeval.controller.loop import ControllerLoop
 from pytest_crmeval.controller.messages import MessageHandler
-from pytest_crmeval.controller.page import write_page
 from pytest_crmeval.controller.parts import facts_of
 from pytest_crmeval.controller.plan import RunPlan
 from pytest_crmeval.controller.recorder import Conclusion, Recorder
@@ -123,7 +122,7 @@ class RunReporter:
         self.conclude()
         if self._report is not None and self._conclusion is not None:
             anew = bool(self._plan.cases or self._conclusion.played)
-            self._page = write_page(self._config, self._report, anew=anew)
+            self._page = _write_page(self._config, self._report, anew=anew)
         try:
             yield
         except Exception as error:  # noqa: BLE001 (another plugin's, and it is shown)
@@ -208,3 +207,24 @@ class RunReporter:
             yield f"job.json is not up to date: {trouble}"
         if self._recorder.failure and self._recorder.failure not in self._handler.control.stopped.values():
             yield self._recorder.failure
+
+
+def _write_page(config: pytest.Config, report: Report, *, anew: bool = True) -> str:
+    """Write the page, unless the project has turned it off; return its path, or the error.
+
+    A missing page does not fail the run. Without ``anew``, which means that something was played, an existing page is
+    kept unless there are gates or a baseline to show.
+    """
+    options = options_of(config)
+    if not options.page:
+        return ""
+    from pytest_crmeval.render import page
+
+    reports = options.reports
+    there = reports / f"{report.run['id']}.html"
+    if not anew and there.exists() and not report.rulings and not report.comparison:
+        return f"page:   {summary.short(there)}"
+    try:
+        return f"page:   {summary.short(page.write(report, reports))}"
+    except OSError as error:
+        return f"the page could not be written: {error}"

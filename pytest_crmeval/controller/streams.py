@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from pytest_crmeval.collect.stream import Stream
+from pytest_crmeval.collect.streams import Stream
 
 
 @dataclass(slots=True)

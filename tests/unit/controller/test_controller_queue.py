@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from pytest_crmeval.collect.stream import Stream
+from pytest_crmeval.collect.streams import Stream
 from pytest_crmeval.controller.queue import LATER, NO_SLOT, NOTHING, JobQueue
 
 ALONE, OVER, REFUSED = ("alone", NOTHING), ("over", NOTHING), ("refused", NOTHING)

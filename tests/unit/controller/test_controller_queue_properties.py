@@ -6,7 +6,7 @@ from itertools import count
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_crmeval.collect.stream import Stream
+from pytest_crmeval.collect.streams import Stream
 from pytest_crmeval.controller.queue import ATTEMPTS, LATER, JobQueue
 
 WORKERS, SLOTS = 2, 2
