@@ -1,19 +1,19 @@
-# Each target sets up what it needs: a .venv is made when it is missing or older than what it is made from.
+# Each target sets up what it needs: .venv is created if it is missing or older than its requirements.
 PYTHON ?= python3
 VENV := .venv
 READY := $(VENV)/.ready
-# Where it is set, every one of the many processes would compile all modules again: a third of the tests' time.
+# If it were set, each of the many processes would compile all modules again: a third of the tests' time.
 export PYTHONDONTWRITEBYTECODE :=
-# A .venv that was moved here with its folder, or whose interpreter is gone, is no .venv.
+# A .venv that was moved here with its folder, or whose interpreter is gone, is created again.
 STALE := $(shell test "$$(cat $(READY) 2>/dev/null)" = "$$(pwd -P)" && $(VENV)/bin/python -c '' 2>/dev/null || rm -f $(READY))
 
 evals: $(READY)  ## play every bundled case on three workers
 	$(VENV)/bin/pytest evals/ -n 3 $(ARGS)
 
-test: $(READY)  ## test the harness itself
+test: $(READY)  ## test the plugin itself
 	$(VENV)/bin/pytest tests/ -n 3 --dist worksteal $(ARGS)
 
-check: $(READY)  ## style, types, floors
+check: $(READY)  ## style, types, imports
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy

@@ -15,8 +15,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = Path(sysconfig.get_path("scripts"))
-FLOORS = "Imports go down the stairs"
-GLUE = "Only the glue imports pytest"
+FLOORS = "Modules import only from lower layers"
+GLUE = "Only the modules for pytest import pytest"
 PRIVATE = "Only compat imports private modules of pytest"
 ANSWER_KEY = "Agents and models never reach the answer key"
 SDKS = "Each SDK has one home"

@@ -70,7 +70,7 @@ class Session(Agent, Protocol):
 
 @runtime_checkable
 class Learner(Agent, Protocol):
-    """An agent that uses in each conversation what it has learnt from earlier ones."""
+    """An agent that uses in each conversation what it has learned from earlier ones."""
 
     @property
     def learns(self) -> bool:

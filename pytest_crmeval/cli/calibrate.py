@@ -144,7 +144,7 @@ def _show_difficulty(cases: Sequence["Conversation"], options: argparse.Namespac
 
 
 def _labelled(options: argparse.Namespace, crm: "Crm") -> "Sequence[Share]":
-    """Return how `reply` judges labelled replies, sealed and open sets apart; nothing if it is not a chosen scorer."""
+    """Return how `reply` scores labelled replies, sealed and open sets apart; nothing if it is not a chosen scorer."""
     from pytest_crmeval.conversations.calibration.labelled import judge_replies, labelled_shares, played
     from pytest_crmeval.conversations.calibration.labelled_replies import SEALED, committed_sets, read_labelled
     from pytest_crmeval.conversations.scorers.reply import reply_faults

@@ -47,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Judge, and say what was found."""
+    """Evaluate the gates, and print the results."""
     gates, others = gates_of(options), list[Gate]()
     if options.subject:
         whole, report = report_of_subject(options.run, options)

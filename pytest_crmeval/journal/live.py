@@ -1,4 +1,4 @@
-"""What a run is doing now, for those who watch it: a file per process, removed when the run ends."""
+"""What a run is doing now, for commands that watch it: a file per process, removed when the run ends."""
 
 import os
 import time

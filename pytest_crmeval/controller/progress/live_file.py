@@ -1,4 +1,4 @@
-"""Shows to those who watch the run from outside how its models and its server are doing."""
+"""Shows other processes how the models and the server of a run are doing."""
 
 from collections.abc import Generator
 from pathlib import Path

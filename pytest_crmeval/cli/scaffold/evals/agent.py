@@ -1,4 +1,4 @@
-"""Your agent. This one has a single skill: it looks up a client and reads out the e-mail address."""
+"""Your agent. This one has a single skill: it looks up a client and replies with the e-mail address."""
 
 import re
 

@@ -504,7 +504,7 @@
     const found = detail.annotations || [];
     if (!found.length && !data.served) return [];
     const shown = make("ul", { class: "annotations" }, found.map(annotationOf));
-    return [make("h3", {}, "What people say"), shown, data.served ? annotationForm(trial, shown) : null].filter(Boolean);
+    return [make("h3", {}, "Annotations"), shown, data.served ? annotationForm(trial, shown) : null].filter(Boolean);
   };
 
   const layOut = (trial, detail) => {
