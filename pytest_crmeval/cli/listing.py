@@ -5,12 +5,12 @@ import json
 import sys
 from collections.abc import Sequence
 
+from pytest_crmeval.agents import CONTROLS
 from pytest_crmeval.cli.places import add_reports, all_reports
 from pytest_crmeval.cli.terminal import width
 from pytest_crmeval.domain.usage import money
-from pytest_crmeval.journal.figures import Counts
 from pytest_crmeval.journal.index import RunOnDisk, runs_in
-from pytest_crmeval.journal.jobs import State, Task, pass_at_1_of
+from pytest_crmeval.journal.jobs import State, Task
 from pytest_crmeval.render.fitting import fitted
 
 HELP = """\
@@ -59,30 +59,30 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _row(run: RunOnDisk) -> Sequence[str]:
-    tasks = run.tasks
+    tasks = sorted(run.tasks, key=lambda task: task.subject in CONTROLS)
     done, total = sum(task.done for task in tasks), sum(task.total for task in tasks)
     status = run.job.exit_status if run.job else None
     # An exit status of 2 or more says that pytest itself had a problem.
     odd = f" ({status})" if run.state is State.FINISHED and status not in _ORDINARY else ""
     named = [f"{task.suite} × {task.subject}" for task in tasks[:SHOWN]]
     more = [f"{len(tasks) - SHOWN} more"] if len(tasks) > SHOWN else []
-    rate, solved, cost = _rate(tasks), pass_at_1_of(tasks), _cost(tasks)
-    rates = [*([] if rate is None else [f"{rate:.3f}"]), *([] if solved is None else [f"pass@1 {solved:.3f}"])]
+    rates, cost = [_rate(task) for task in tasks[:SHOWN]], _cost(tasks)
     return (
         run.id,
         f"{run.state}{odd}",
         run.when[:16].replace("T", " "),
         ", ".join([*named, *more]) or "-",
         f"{done}/{total}" if total else "-",
-        ", ".join(rates) or "-",
+        ", ".join([*rates, *(["…"] if more else [])]) if {*rates} - {"-"} else "-",
         "unknown" if cost is None else money(cost) if cost else "-",
     )
 
 
-def _rate(tasks: Sequence[Task]) -> float | None:
-    """Return the pass rate of all agents together; None if nothing was scored."""
-    agents = [task for task in tasks if not task.samples]
-    return Counts(passed=sum(task.passed for task in agents), failed=sum(task.failed for task in agents)).passed_share
+def _rate(task: Task) -> str:
+    """Return the pass rate of a subject, or pass@1 of a checkpoint; a dash if nothing was scored."""
+    if task.pass_at_1 is not None:
+        return f"pass@1 {task.pass_at_1:.3f}"
+    return "-" if task.pass_rate is None else f"{task.pass_rate:.3f}"
 
 
 def _cost(tasks: Sequence[Task]) -> float | None:
@@ -100,9 +100,9 @@ def _document(run: RunOnDisk) -> dict[str, object]:
         "exit_status": run.job.exit_status if run.job else None,
         "done": sum(task.done for task in run.tasks),
         "total": sum(task.total for task in run.tasks),
-        "pass_rate": _rate(run.tasks),
-        "pass@1": pass_at_1_of(run.tasks),
         "cost": _cost(run.tasks),
-        "tasks": [task.in_run(run.state) for task in run.tasks],
+        "tasks": [
+            {**task.in_run(run.state), "pass_rate": task.pass_rate, "pass@1": task.pass_at_1} for task in run.tasks
+        ],
         **({"trouble": run.trouble} if run.trouble else {}),
     }

@@ -7,7 +7,7 @@ trials; the counts in a job are a copy for quick readers, about a second old.
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ from msgspec.structs import force_setattr
 
 from pytest_crmeval.domain.file_outcome import Samples, mean_pass
 from pytest_crmeval.domain.records import Record, always
-from pytest_crmeval.journal.checkpoints import added_samples
 from pytest_crmeval.journal.figures import Counts
 from pytest_crmeval.journal.locks import is_held
 
@@ -69,6 +68,11 @@ class Task(Counts, frozen=True, kw_only=True):
         """Share of the scored cases that passed; None if no case was scored, and for a checkpoint."""
         return None if self.samples else self.passed_share
 
+    @property
+    def pass_at_1(self) -> float | None:
+        """pass@1 of a checkpoint; None if no solution was graded, and for an agent."""
+        return mean_pass(self.samples, 1)
+
     def status(self, state: State) -> str:
         """Return the status in a run of this state: waiting, running, finished, stopped, lost or not run."""
         if self.is_done:
@@ -80,11 +84,6 @@ class Task(Counts, frozen=True, kw_only=True):
     def in_run(self, state: State) -> dict[str, Any]:
         """Return JSON primitives for the task in a run of this state."""
         return {**self.to_dict(), "done": self.done, "status": self.status(state)}
-
-
-def pass_at_1_of(tasks: Iterable[Task]) -> float | None:
-    """Return pass@1 over all solutions of some checkpoints; None if no solution was graded."""
-    return mean_pass(added_samples(task.samples for task in tasks), 1)
 
 
 class BackgroundRun(Record, frozen=True, kw_only=True, omit_defaults=False):

@@ -24,6 +24,7 @@ from pytest_crmeval.report.gating import judge
 from pytest_crmeval.report.report import Report
 from tests.fakes import planned, trial
 from tests.kept_runs import keep
+from tests.viewer import site_of
 
 Run = Callable[..., str]
 SUBJECTS = ("gpt-4.1", "claude")
@@ -223,20 +224,37 @@ def test_live_block(
     assert f"{figure[0]:.3f}" in row_of(text, names[1])
 
 
-@pytest.mark.parametrize("checkpoint", [False, True])
-def test_list(run: Run, checkpoint: bool) -> None:  # noqa: FBT001 (a parameter)
-    """All agents together, and all checkpoints: what a gate on the suite judges."""
-    trials = [each for subject in SUBJECTS for each in conversations(subject)]
-    scored = [each.passed for each in trials if each.verdict in {Verdict.PASSED, Verdict.FAILED}]
-    rate = sum(scored) / len(scored)
+def test_list(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each subject by itself; the table has the first of them."""
+    monkeypatch.setattr("pytest_crmeval.cli.listing.SHOWN", 3)
     (document,) = json.loads(run("list", "--json"))["runs"]
+    tasks = {task["subject"]: task for task in document["tasks"]}
+    rates = {subject: figure[0] for (_, subject), figure in EXPECTED}
 
-    if checkpoint:
-        assert f"pass@1 {PASS_AT_1:.3f}" in row_of(run("list"), "mixed")
-        assert pytest.approx(PASS_AT_1) == document["pass@1"]
-    else:
-        assert f" {rate:.3f}, " in row_of(run("list"), "mixed")
-        assert pytest.approx(rate) == document["pass_rate"]
+    assert {CHECKPOINT: None, **{subject: pytest.approx(rates[subject]) for subject in SUBJECTS}} == {
+        subject: task["pass_rate"] for subject, task in tasks.items()
+    }
+    assert {CHECKPOINT: pytest.approx(PASS_AT_1), **dict.fromkeys(SUBJECTS)} == {
+        subject: task["pass@1"] for subject, task in tasks.items()
+    }
+    shown = [f"pass@1 {rates[CHECKPOINT]:.3f}", *(f"{rates[subject]:.3f}" for subject in sorted(SUBJECTS))]
+    assert f" {', '.join(shown)} " in row_of(run("list"), "mixed")
+
+
+@pytest.mark.parametrize("state", ["finished", "in progress"])
+def test_viewer(tmp_path: Path, kept: Report, state: str) -> None:
+    """The list of runs of ``crmeval view``, from the report and from the journal; and its trend."""
+    if state == "in progress":
+        (tmp_path / "reports" / f"{kept.run['id']}.json").unlink()
+    with site_of(tmp_path / "reports") as site:
+        listed = site.answer("", {}).content.decode()
+        trend = site.answer("trend", {}).content.decode()
+
+    for (suite, subject), figure in EXPECTED:
+        by = " pass@1" if subject == CHECKPOINT else ""
+        shown = output(*figure, "</b> <small>{} to {}")
+        assert f"{suite} × {subject}</span> <b>{shown}{by}</small>" in listed
+        assert f"{subject} <small>1 run, now {output(*figure, ' ({} to {})')}</small>" in trend
 
 
 def test_page(kept: Report) -> None:
@@ -247,3 +265,4 @@ def test_page(kept: Report) -> None:
         place = places[subject]
         assert (value, *interval) == pytest.approx((place.value, place.low, place.high))
         assert ("pass@1" if subject == CHECKPOINT else "") == place.metric
+        assert output(value, interval, " ({} to {})") in str(suites_of(kept))
