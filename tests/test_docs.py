@@ -24,6 +24,7 @@ from pytest_crmeval.agents.command import CommandAgent
 from pytest_crmeval.agents.http import HttpAgent
 from pytest_crmeval.conversations.calibration import labelled_replies
 from pytest_crmeval.conversations.play import play
+from pytest_crmeval.domain.formats import address_of
 from pytest_crmeval.domain.messages import Reply, ToolCall, ToolResult, agent_says, crm_says, user_says
 from pytest_crmeval.options.declared import OPTIONS, SETTINGS
 from pytest_crmeval.options.schedulers import ASSIGNED, COUNT, NUMBERED, SLURM_ID
@@ -228,8 +229,10 @@ def test_site_builds_without_a_broken_link(tmp_path: Path) -> None:
     assert not built.returncode, built.stderr
     page = (tmp_path / "cases" / "index.html").read_text(encoding="utf-8")
     assert "/blob/main/evals/data/crm.jsonl" in page  # links that leave the folder lead to the repository
-    assert 'href="../schemas/conversation.schema.json"' in page
-    assert {"agent-protocol.schema.json", "report.schema.json"} <= {
+    assert 'href="../schemas/conversation-1.json"' in page
+    for path in (tmp_path / "schemas").iterdir():  # where their address says
+        assert address_of(f"crmeval.{path.stem.replace('-1', '/1')}") == json.loads(path.read_text())["$id"]
+    assert {"report-1.json", "transcript-1.json", "problem-1.json"} <= {
         path.name for path in (tmp_path / "schemas").iterdir()
     }
     reference = (tmp_path / "reference" / "commands" / "index.html").read_text(encoding="utf-8")

@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from pytest_crmeval.agents.calling import AgentError, Offered
 from pytest_crmeval.domain.cutting import cut, cut_bytes
+from pytest_crmeval.domain.formats import address_of
 from pytest_crmeval.domain.messages import ErrorKind, Message, Reply, Speaker, ToolCall, ToolResult
 from pytest_crmeval.domain.wire import encoded, plain
 from pytest_crmeval.ports.agent import ToolServer
@@ -101,6 +102,7 @@ def schema() -> dict[str, Any]:
     references, definitions = msgspec.json.schema_components([Request, Answer], ref_template="#/$defs/{name}")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": address_of("crmeval.agent-protocol/1"),
         "title": "Requests to agents in other processes, and their answers",
         "anyOf": list(references),
         "$defs": definitions,

@@ -7,6 +7,7 @@ import sys
 from pytest_crmeval.agents.playbook import Playbook
 from pytest_crmeval.cli.places import add_reports, reports_of
 from pytest_crmeval.cli.terminal import UsageError
+from pytest_crmeval.domain.formats import headed
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.journal.places import NoRunError
 from pytest_crmeval.journal.reader import JournalError
@@ -59,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     if not learners:
         raise UsageError(f"{options.run}: no agent has learned anything in this run; try --crmeval-agent atlas")
     if options.json:
-        document = {"schema": "crmeval.atlas/1", "run": report.run["id"], "learners": learners}
+        document = {**headed("crmeval.atlas/1"), "run": report.run["id"], "learners": learners}
         sys.stdout.write(json.dumps(document, ensure_ascii=False, indent=1) + "\n")
     else:
         sys.stdout.write("\n".join(lines) + "\n")

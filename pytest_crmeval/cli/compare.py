@@ -8,6 +8,7 @@ import sys
 from pytest_crmeval.cli.judging import named_report
 from pytest_crmeval.cli.places import add_reports
 from pytest_crmeval.cli.terminal import UsageError, width
+from pytest_crmeval.domain.formats import headed
 from pytest_crmeval.render import comparison as contrasts
 from pytest_crmeval.render.markdown import comparison_page
 from pytest_crmeval.report.compare import compare
@@ -50,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     if not found.contrasts:
         raise UsageError(f"the two runs have nothing in common: {'; '.join(found.missing) or 'they are empty'}")
     if options.json:
-        sys.stdout.write(json.dumps(found.to_dict(), ensure_ascii=False, indent=1) + "\n")
+        sys.stdout.write(json.dumps({**headed(found.schema), **found.to_dict()}, ensure_ascii=False, indent=1) + "\n")
     elif options.md:
         sys.stdout.write(comparison_page(found))
     else:

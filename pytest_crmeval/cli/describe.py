@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_crmeval.cli.terminal import UsageError, count, positive, show_progress
+from pytest_crmeval.domain.formats import headed
 
 if TYPE_CHECKING:  # msgspec is loaded only when files are read
     from pytest_crmeval.conversations.dataset.records import ConversationRecord
@@ -61,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
         show_progress(0)
     if options.format == "json":
         files = [str(path) for path in options.files]
-        document = {"schema": SCHEMA, "files": files, **found.to_dict(examples=options.examples)}
+        document = {**headed(SCHEMA), "files": files, **found.to_dict(examples=options.examples)}
         sys.stdout.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
     else:
         sys.stdout.write("\n".join(page(found, examples=options.examples)) + "\n")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pytest_crmeval.agents import CONTROLS
 from pytest_crmeval.cli.places import add_reports, all_reports
 from pytest_crmeval.cli.terminal import width
+from pytest_crmeval.domain.formats import headed
 from pytest_crmeval.domain.usage import money
 from pytest_crmeval.journal.index import RunOnDisk, runs_in
 from pytest_crmeval.journal.jobs import State, Task
@@ -44,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     reports, *others = all_reports(options)
     runs = runs_in(reports, *others)
     if options.json:
-        sys.stdout.write(json.dumps({"schema": SCHEMA, "runs": [_document(run) for run in runs]}, indent=2) + "\n")
+        sys.stdout.write(json.dumps({**headed(SCHEMA), "runs": [_document(run) for run in runs]}, indent=2) + "\n")
     elif runs:
         head = ("run", "state", "started (UTC)", "what", "done", "pass rate", "cost")
         sys.stdout.writelines(

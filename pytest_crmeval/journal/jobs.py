@@ -15,6 +15,7 @@ from typing import Any
 from msgspec.structs import force_setattr
 
 from pytest_crmeval.domain.file_outcome import Samples, mean_pass
+from pytest_crmeval.domain.formats import headed
 from pytest_crmeval.domain.records import Record, always
 from pytest_crmeval.journal.figures import Counts
 from pytest_crmeval.journal.locks import is_held
@@ -113,7 +114,7 @@ class BackgroundRun(Record, frozen=True, kw_only=True, omit_defaults=False):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document that is written."""
-        return {**super().to_dict(), "tasks": [task.in_run(self.state) for task in self.tasks]}
+        return {**headed(self.schema), **super().to_dict(), "tasks": [task.in_run(self.state) for task in self.tasks]}
 
 
 def is_job(folder: Path) -> bool:

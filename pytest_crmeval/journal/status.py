@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from pytest_crmeval.domain.formats import headed
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.journal.ids import JOURNAL
 from pytest_crmeval.journal.index import end_of
@@ -78,7 +79,7 @@ class Status:
         """Return JSON primitives; unknown values are null."""
         started = datetime.fromtimestamp(self.started, UTC).isoformat(timespec="seconds") if self.started else None
         return {
-            "schema": SCHEMA,
+            **headed(SCHEMA),
             "run": self.run,
             "state": str(self.state),
             "pid": self.pid,

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pytest_crmeval.domain.cutting import cut
+from pytest_crmeval.domain.formats import headed
 from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.domain.paths import names, own_name
 from pytest_crmeval.domain.redaction import Redactor
@@ -77,7 +78,7 @@ def content_of(  # noqa: PLR0913 (each may be left out)
         return content
     # Only the names of the trial can be read without the canary.
     named = decoded(content)
-    head = {name: named[name] for name in ("schema", "suite", "subject", "case", "trial")}
+    head = {name: named[name] for name in ("$schema", "schema", "suite", "subject", "case", "trial")}
     return encoded({**head, "canary": canary, ENCRYPTED: encrypted(content.decode(), canary)}) + b"\n"
 
 
@@ -148,7 +149,7 @@ def is_confidential(path: Path) -> bool:
 def _document(trial: Trial, index: int, exchanges: Lines, judged: Lines, roles: Mapping[str, Lines]) -> JsonObject:
     planned = trial.planned
     document: JsonObject = {
-        "schema": SCHEMA,
+        **headed(SCHEMA),
         "suite": planned.suite,
         "subject": planned.subject,
         "case": planned.case,

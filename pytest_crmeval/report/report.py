@@ -9,6 +9,7 @@ from typing import Any
 from pytest_crmeval.agents import CONTROLS
 from pytest_crmeval.domain.cutting import printable
 from pytest_crmeval.domain.file_outcome import PASS_AT_1
+from pytest_crmeval.domain.formats import headed
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.records import always
 from pytest_crmeval.domain.score import Verdict
@@ -185,7 +186,7 @@ class Report:
         """Return the document that is written to ``reports/<run>.json``."""
         found = curves_of((each.suite, each.subject, each.checkpoint) for each in self.standings if each.checkpoint)
         return {
-            "schema": SCHEMA,
+            **headed(SCHEMA),
             "run": dict(self.run),
             "complete": self.complete,
             "results": [summary.to_dict() for summary in self.standings],

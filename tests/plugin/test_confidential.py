@@ -278,7 +278,9 @@ def test_transcript_can_be_decrypted_on_purpose(secret: pytest.Pytester, provide
     (path,) = Path(secret.path, "reports", "r", "transcripts", "secret").rglob("browsecomp-0001.json")
     asked, answered = load(path).exchanges[0].messages
 
-    assert {"schema", "suite", "subject", "case", "trial", "canary", "encrypted"} == set(json.loads(path.read_bytes()))
+    assert {"$schema", "schema", "suite", "subject", "case", "trial", "canary", "encrypted"} == set(
+        json.loads(path.read_bytes())
+    )
     assert (True, True) == (ASKED in asked.text, SAID in answered.text)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from pytest_crmeval.conversations.dataset.records import ConversationRecord
+from pytest_crmeval.domain.formats import address_of
 
 
 def schema() -> dict[str, Any]:
@@ -17,7 +18,7 @@ def schema() -> dict[str, Any]:
     (reference,), definitions = msgspec.json.schema_components([ConversationRecord], ref_template="#/$defs/{name}")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": "crmeval.conversation/1",
+        "$id": address_of("crmeval.conversation/1"),
         "title": "One conversation: a line of a JSON Lines file",
         **reference,
         "$defs": definitions,

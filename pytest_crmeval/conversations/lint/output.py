@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from pytest_crmeval.conversations.dataset.findings import FindingKind
 from pytest_crmeval.conversations.lint.lint import Lint
+from pytest_crmeval.domain.formats import headed
 from pytest_crmeval.domain.json import JsonObject
 
 SCHEMA = "crmeval.lint/1"
@@ -19,7 +20,7 @@ _DIVERSITY = {
 def document(lint: Lint) -> JsonObject:
     """Return the result as JSON; it has every kind of problem, found or not."""
     return {
-        "schema": SCHEMA,
+        **headed(SCHEMA),
         "files": lint.files,
         "conversations": lint.conversations,
         "turns": lint.turns,

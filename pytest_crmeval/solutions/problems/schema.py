@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from pytest_crmeval.domain.formats import address_of
 from pytest_crmeval.solutions.problems.records import ProblemRecord
 
 
@@ -17,7 +18,7 @@ def schema() -> dict[str, Any]:
     (reference,), definitions = msgspec.json.schema_components([ProblemRecord], ref_template="#/$defs/{name}")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": "crmeval.problem/1",
+        "$id": address_of("crmeval.problem/1"),
         "title": "One programming problem: a line of a JSON Lines file",
         **reference,
         "$defs": definitions,

@@ -57,7 +57,7 @@ def test_run_is_named_by_its_id_or_by_a_path(kept: Path, named: str, capsys: pyt
 
 
 @pytest.mark.parametrize(
-    ("form", "begins"), [("--md", "## crmeval mine"), ("--json", '{\n "schema"'), ("--html", "<!doctype html>")]
+    ("form", "begins"), [("--md", "## crmeval mine"), ("--json", '{\n "$schema"'), ("--html", "<!doctype html>")]
 )
 def test_each_format_can_be_written_to_a_file(kept: Path, form: str, begins: str) -> None:
     target = kept.parent / "out.txt"
