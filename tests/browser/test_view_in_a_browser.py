@@ -191,8 +191,16 @@ def test_an_annotation_is_seen_in_another_tab_and_on_the_page(tmp_path: Path, vi
         one.get_by_role("button", name="Disagree").click()
         expect(one.locator("#trial").get_by_role("status")).to_have_text("Saved")
         expect(one.locator(".annotations")).to_contain_text("disagrees")
-        two.keyboard.press("Escape")
         two.reload()
         expect(two.locator(".people")).to_contain_text("people agree with 0 of 1 verdict")
-        two.goto(f"{server.url}runs/nightly/#case?suite=crm&subject=mine&case=case-7")
         expect(two.locator(".annotations .text")).to_contain_text(MARKUP[0])
+
+
+def test_an_address_that_names_another_trial_replaces_the_open_one(server: ViewServer, view: View) -> None:
+    page = view(server, "runs/run-12/#case?suite=crm&subject=mine&case=case-7")
+    expect(page.locator("#trial-body .side")).to_contain_text("Acme 7")
+
+    page.evaluate("location.hash = '#case?suite=crm&subject=mine&case=case-8'")
+
+    expect(page.locator("#trial-title")).to_contain_text("case-8")
+    expect(page.locator("#trial-body .side")).to_contain_text("Acme 8")

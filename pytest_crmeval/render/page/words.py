@@ -3,6 +3,7 @@
 import re
 from urllib.parse import urlencode
 
+from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.usage import money
 from pytest_crmeval.report.numbers import seconds as duration
 
@@ -83,7 +84,7 @@ def to_trial(suite: str, subject: str, case: str, trial: int = 1) -> str:
 
 def short(text: str) -> str:
     """Return a text with only the beginnings of its ids."""
-    return _UUID.sub(lambda found: f"{found[0][:8]}…", text)
+    return _UUID.sub(lambda found: cut(found[0], 8), text)
 
 
 def in_common(reason: str) -> str:

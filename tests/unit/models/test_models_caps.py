@@ -32,7 +32,7 @@ def test_a_cap_is_a_pattern_and_one_rate_or_two(text: str, expected: Cap) -> Non
         ("openai:gpt-4.1 500rpm 2e5tpm", "                      ^", "a rate"),
         ("openai:gpt-4.1 0rpm", "               ^", "a rate above 0"),
         ("openai:gpt-4.1 -1rpm", "               ^", "a rate"),
-        ("openai:gpt-4.1 5rpm 6rpm", "                    ^", "the end"),
+        ("openai:gpt-4.1 5rpm 6rpm", "                    ^", "no second rpm"),
         ("openai:gpt-4.1 5__0rpm", "               ^", "a rate"),
         (f"openai:gpt-4.1 {'9' * 5000}rpm", "               ^", "a rate"),
     ],

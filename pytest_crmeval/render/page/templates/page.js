@@ -520,17 +520,22 @@
     if (trial) open(trial.number);
   };
 
-  const follow = () => {
+  // The trial in the address: #trial-7, or by its names: #case?suite=crm&subject=gpt&case=c-1&trial=1
+  const addressed = () => {
     const found = /^#trial-(\d+)$/.exec(location.hash);
-    if (found && trials[Number(found[1])]) open(Number(found[1]));
-    else if (dialog.open) dialog.close();
-    // A trial may also be named: #case?suite=crm&subject=gpt&case=c-1&trial=1
-    if (location.hash.startsWith("#case?")) {
-      const wanted = new URLSearchParams(location.hash.slice("#case?".length));
-      const named = trials.find((trial) => trial.suite === wanted.get("suite") && trial.subject === wanted.get("subject")
-        && trial.case === wanted.get("case") && trial.trial === Number(wanted.get("trial") ?? 1));
-      if (named) { history.replaceState(null, "", `#trial-${named.number}`); open(named.number); }
-    }
+    if (found) return trials[Number(found[1])];
+    if (!location.hash.startsWith("#case?")) return undefined;
+    const wanted = new URLSearchParams(location.hash.slice("#case?".length));
+    return trials.find((trial) => trial.suite === wanted.get("suite") && trial.subject === wanted.get("subject")
+      && trial.case === wanted.get("case") && trial.trial === Number(wanted.get("trial") ?? 1));
+  };
+
+  const follow = () => {
+    const trial = addressed();
+    if (trial) {
+      history.replaceState(null, "", `#trial-${trial.number}`);
+      open(trial.number);
+    } else if (dialog.open) dialog.close();
     if (location.hash.startsWith("#trials?")) ask(new URLSearchParams(location.hash.slice("#trials?".length)));
   };
 
