@@ -42,7 +42,7 @@ def test_the_bundle_is_what_the_generator_writes(records: list[ConversationRecor
     assert BUNDLE.read_text(encoding="utf-8") == "".join(map(line_of, generate(42, 1200)))
 
 
-def test_it_is_small_enough_for_git() -> None:
+def test_bundle_is_small_enough_for_git() -> None:
     assert BUNDLE.stat().st_size < 8_000_000
 
 
@@ -68,12 +68,12 @@ def test_one_turn_in_ten_must_be_refused_or_clarified(described: Description) ->
     assert 0.08 < described.behaviours["any"] / described.turns < 0.13
 
 
-def test_it_is_about_many_firms_and_people(described: Description) -> None:
+def test_bundle_has_many_companies_and_people(described: Description) -> None:
     assert described.names["companies"] >= 300
     assert described.names["people"] >= 500
 
 
-def test_it_is_said_in_many_ways(described: Description) -> None:
+def test_utterances_have_many_wordings(described: Description) -> None:
     """At least 1,000 different wordings, names and numbers aside, none of which is heard all the time."""
     assert len(described.wordings) >= 1000
     assert max(described.wordings.values()) <= 0.005 * described.turns
@@ -105,7 +105,7 @@ def test_tags_say_what_is_written(records: list[ConversationRecord]) -> None:
         assert ("note" in record.tags) is ("add_note" in done), record.conversation_id
 
 
-def test_things_look_alike(records: list[ConversationRecord]) -> None:
+def test_companies_and_people_have_similar_names(records: list[ConversationRecord]) -> None:
     """Two firms whose names begin alike in every third conversation, three people of a name in some dozen."""
     firms = people = 0
     for record in records:
@@ -132,18 +132,18 @@ def test_a_quarter_is_held_out(described: Description) -> None:
     assert 0.2 < described.splits["test"] / described.conversations < 0.3
 
 
-def test_nothing_that_is_held_out_is_like_what_is_not(records: list[ConversationRecord]) -> None:
+def test_test_split_has_no_conversation_like_one_of_the_train_split(records: list[ConversationRecord]) -> None:
     seen = {signature(record) for record in records if record.split == "train"}
 
     assert [] == [record.conversation_id for record in records if record.split == "test" and signature(record) in seen]
 
 
-def test_no_more_than_three_are_alike(described: Description) -> None:
+def test_at_most_three_conversations_are_alike(described: Description) -> None:
     """Up to names and numbers."""
     assert described.likeness.most <= 3
 
 
-def test_clocks_differ(described: Description) -> None:
+def test_conversations_take_place_on_many_days(described: Description) -> None:
     """Conversations take place on many days."""
     assert described.clock.unsaid == 0
     assert described.clock.days > 200

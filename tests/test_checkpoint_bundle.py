@@ -183,7 +183,7 @@ def pass_at(k: int, lines: Sequence[Line]) -> float:
     return found
 
 
-def test_there_are_twenty_five_problems_and_one_that_talks(problems: Problems) -> None:
+def test_bundle_has_25_problems_and_an_interactive_one(problems: Problems) -> None:
     """In the order of their contests, each with tests enough; the file is small enough for git."""
     assert [*LETTERS, INTERACTIVE] == list(problems)
     assert [] == [record["id"] for record in RECORDS if len(record["tests"]) < 7 and record["id"] != INTERACTIVE]
@@ -229,7 +229,7 @@ def test_no_test_of_a_problem_is_there_twice(letter: str) -> None:
 
 
 @pytest.mark.parametrize("letter", LETTERS)
-def test_a_problem_accepts_what_is_right_and_rejects_what_looks_so(
+def test_problem_accepts_correct_programs_and_rejects_plausible_ones(
     letter: str, problems: Problems, sandbox: Sandbox, judge: ProgramJudge
 ) -> None:
     """A reference in Python, and at least one plausible program that only good tests find out."""
@@ -285,7 +285,7 @@ def test_the_checkpoints_are_found_by_step() -> None:
     ]
 
 
-def test_they_get_better() -> None:
+def test_pass_at_1_rises_from_checkpoint_to_checkpoint() -> None:
     """What the table says, and so what a report must."""
     assert SOLVED == {name: round(pass_at(1, lines_of(name)), 3) for name in VERDICTS}
     assert all(earlier < later for earlier, later in pairwise(SOLVED.values()))
@@ -301,7 +301,7 @@ def test_page_shows_the_same_figures(checkpoint: str) -> None:
     assert row in PAGE.read_text(encoding="utf-8")
 
 
-def test_they_get_better_without_a_compiler(problems: Problems) -> None:
+def test_pass_at_1_rises_also_without_a_compiler(problems: Problems) -> None:
     """Other figures, the same story."""
     left = [[line for line in lines_of(name) if not needs_compiler(line, problems)] for name in VERDICTS]
 

@@ -45,7 +45,7 @@ def test_the_hard_bundle_is_what_the_generator_writes() -> None:
     assert HARD.read_text(encoding="utf-8") == "".join(map(line_of, generate_hard(42, 400)))
 
 
-def test_it_is_small_enough_for_git() -> None:
+def test_bundle_is_small_enough_for_git() -> None:
     assert HARD.stat().st_size < 15_000_000
 
 
@@ -93,7 +93,7 @@ def test_every_family_of_rules_occurs(records: list[ConversationRecord]) -> None
     assert sum(number < 120 for number in titles.values()) >= len(FAMILIES)
 
 
-def test_it_is_said_in_many_ways(described: Description) -> None:
+def test_utterances_have_many_wordings(described: Description) -> None:
     assert len(described.wordings) >= 0.6 * described.turns
     assert max(described.wordings.values()) <= 0.02 * described.turns
     assert 1 == described.likeness.most

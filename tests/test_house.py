@@ -85,7 +85,7 @@ def test_no_search_for_garbage_goes_through_all_tests() -> None:
     assert gc.get_freeze_count() > 50_000
 
 
-def test_what_is_printed_is_as_wide_on_every_terminal() -> None:
+def test_tests_print_with_80_columns_on_every_terminal() -> None:
     """Whatever ``COLUMNS`` says to those who run the tests: lines are broken, and rules are drawn, as wide as that."""
     assert 80 == shutil.get_terminal_size().columns
 
@@ -224,7 +224,7 @@ cli.main(sys.argv[1:])
 
 
 @pytest.mark.parametrize("command", [["list"], ["submit", "--hold", "."], ["stop", "latest"], ["run", "--help"]])
-def test_what_is_asked_of_runs_is_answered_without_anything_slow(tmp_path: Path, command: list[str]) -> None:
+def test_commands_about_runs_import_nothing_slow(tmp_path: Path, command: list[str]) -> None:
     """A command loads itself, and no other one."""
     result = run(sys.executable, "-c", ANSWERING, *command, cwd=tmp_path)
 

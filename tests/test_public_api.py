@@ -47,25 +47,25 @@ def notebook() -> Notebook:
     return declared
 
 
-def test_names(snapshot: SnapshotAssertion) -> None:
+def test_public_names_are_unchanged(snapshot: SnapshotAssertion) -> None:
     """What ``from pytest_crmeval import …`` offers."""
     assert snapshot == list(pytest_crmeval.__all__)
 
 
-def test_there_are_few_names() -> None:
+def test_public_names_are_at_most_25_and_sorted() -> None:
     """Sorted, and none twice."""
     assert len(pytest_crmeval.__all__) <= 25
     assert sorted(PUBLIC_NAMES) == list(pytest_crmeval.__all__)
 
 
-def test_nothing_else_is_offered() -> None:
+def test_other_names_are_not_importable() -> None:
     """Public names are imported when they are asked for; what is not one is not there."""
     assert pytest_crmeval.__all__ == [name for name in dir(pytest_crmeval) if not name.startswith("_")]
     with pytest.raises(AttributeError, match="module 'pytest_crmeval' has no attribute 'Trail'"):
         pytest_crmeval.Trail  # type: ignore[attr-defined] # noqa: B018 (it is not there)
 
 
-def test_members(snapshot: SnapshotAssertion) -> None:
+def test_members_of_public_names_are_unchanged(snapshot: SnapshotAssertion) -> None:
     """What can be asked of each public name, and what it is made from."""
     assert snapshot == {name: sorted(_members(value)) for name, value in PUBLIC_NAMES.items()}
 
@@ -82,7 +82,7 @@ def test_every_public_name_says_what_it_is(name: str) -> None:
     assert not (value.__doc__ or "").startswith(f"{name}(")
 
 
-def test_hooks(snapshot: SnapshotAssertion) -> None:
+def test_hooks_are_unchanged(snapshot: SnapshotAssertion) -> None:
     """What other plugins may implement, with which arguments, and whether the first answer counts."""
     assert snapshot == {
         name: {
@@ -94,12 +94,12 @@ def test_hooks(snapshot: SnapshotAssertion) -> None:
     }
 
 
-def test_options(notebook: Notebook, snapshot: SnapshotAssertion) -> None:
+def test_options_are_unchanged(notebook: Notebook, snapshot: SnapshotAssertion) -> None:
     """What this time."""
     assert snapshot == notebook.options
 
 
-def test_settings(notebook: Notebook, snapshot: SnapshotAssertion) -> None:
+def test_settings_are_unchanged(notebook: Notebook, snapshot: SnapshotAssertion) -> None:
     """What this project measures."""
     assert snapshot == notebook.settings
 
@@ -128,7 +128,7 @@ def test_the_command_line_has_no_defaults(notebook: Notebook) -> None:
     assert set() == {name for name, option in notebook.options.items() if "default" in option and name.startswith("--")}
 
 
-def test_fixtures(pytester: pytest.Pytester, snapshot: SnapshotAssertion) -> None:
+def test_fixtures_are_unchanged(pytester: pytest.Pytester, snapshot: SnapshotAssertion) -> None:
     """What ``pytest --fixtures`` shows of us."""
     lines = pytester.runpytest_inprocess("--fixtures").outlines
     start = next(number for number, line in enumerate(lines) if "fixtures defined from pytest_crmeval" in line)
@@ -142,7 +142,7 @@ def test_fixtures(pytester: pytest.Pytester, snapshot: SnapshotAssertion) -> Non
     assert snapshot == "\n\n".join(sorted(re.split(r"\n{2,}", "\n".join(ours).strip())))
 
 
-def test_markers(pytester: pytest.Pytester, snapshot: SnapshotAssertion) -> None:
+def test_markers_are_unchanged(pytester: pytest.Pytester, snapshot: SnapshotAssertion) -> None:
     """What ``pytest --markers`` shows of us."""
     lines = pytester.runpytest_inprocess("--markers").outlines
 

@@ -53,7 +53,7 @@ def test_the_oracle_is_always_right(suite: str) -> None:
 
 
 @EVERY
-def test_who_says_nothing_or_anything_is_never_right(suite: str) -> None:
+def test_mute_and_parrot_answer_no_question_correctly(suite: str) -> None:
     assert {Attempt.NOT_ATTEMPTED} == {outcome(question, mute()) for question in SUITES[suite]}
     assert Attempt.CORRECT not in {outcome(question, parrot()) for question in SUITES[suite]}
 

@@ -106,7 +106,7 @@ def test_page_opens_from_disk_without_any_request(shown: Path, open_page: Open) 
     assert "241 trials" == count(page)
 
 
-def test_nothing_that_a_run_says_is_markup(shown: Path, open_page: Open) -> None:
+def test_page_shows_text_of_a_run_without_interpreting_markup(shown: Path, open_page: Open) -> None:
     """Names, labels, gates, reasons and whole dialogues stay text; an alert would be trouble for the fixture."""
     page = open_page(shown)
     ours = page.locator("script:not([type])").count()
@@ -149,7 +149,7 @@ def test_columns_sort_up_and_down(shown: Path, open_page: Open) -> None:
     assert ("ascending", "descending") == (before, head.get_attribute("aria-sort"))
 
 
-def test_what_did_not_pass_comes_first(shown: Path, open_page: Open) -> None:
+def test_failed_trials_are_listed_first(shown: Path, open_page: Open) -> None:
     """That is what people open the page for."""
     assert {"✗ failed"} == set(column(open_page(shown), "verdict")[:50])
 
@@ -284,7 +284,7 @@ def test_a_trial_is_a_readable_dialogue(shown: Path, open_page: Open) -> None:
     assert "It did what was asked." in output
 
 
-def test_what_changed_is_shown_beside_the_baseline(shown: Path, open_page: Open) -> None:
+def test_changed_trial_is_shown_side_by_side_with_its_baseline(shown: Path, open_page: Open) -> None:
     """Both dialogues, each with its own verdict; chosen by a link of the comparison."""
     page = open_page(shown)
     page.get_by_role("link", name="Show these trials side by side").first.click()
@@ -322,7 +322,7 @@ def test_a_trial_shows_its_faults_first_and_folds_turns_without_one(tmp_path: Pa
     assert body.get_by_role("button", name=f"Copy {row}").count() > 1
 
 
-def test_a_search_without_results_says_so(shown: Path, open_page: Open) -> None:
+def test_search_without_results_shows_a_message(shown: Path, open_page: Open) -> None:
     page = open_page(shown)
     filters(page).get_by_role("searchbox").fill("nothing has this")
     says(page, "No trial matches. Clear the filters to see all 241.")

@@ -113,7 +113,7 @@ def test_search_leads_to_the_dialogue(server: ViewServer, view: View) -> None:
     expect(page.locator("#found")).to_contain_text("No dialogue has all of these words")
 
 
-def test_nothing_that_a_run_says_is_markup_on_any_page(server: ViewServer, view: View) -> None:
+def test_no_page_interprets_markup_in_the_text_of_a_run(server: ViewServer, view: View) -> None:
     """An alert, an error in the console, or a request elsewhere is trouble for the fixture."""
     for place in ("", "trend", "compare", "search?text=needle", "runs/run-13/", "runs/run-14/?baseline=run-13"):
         page = view(server, place)

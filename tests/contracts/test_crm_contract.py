@@ -34,14 +34,14 @@ class TestSeed:
         assert TABLES.keys() == WORLD.keys()
         assert WORLD_COUNTS == counts(found)
 
-    def test_nothing_is_there_that_was_not_seeded(self, crm: Crm) -> None:
+    def test_snapshot_without_seeded_rows_lists_every_table_as_empty(self, crm: Crm) -> None:
         """Every table is listed, even if it is empty."""
         with crm.seeded({}, NOW):
             found = crm.snapshot()
 
         assert {table: [] for table, _ in TABLES.values()} == found
 
-    def test_everything_is_forgotten_at_the_end(self, crm: Crm) -> None:
+    def test_rows_of_a_trial_are_gone_in_the_next(self, crm: Crm) -> None:
         """Seeded rows, and changes."""
         with crm.seeded(WORLD, NOW):
             crm.call(NEW_CLIENT)
@@ -49,7 +49,7 @@ class TestSeed:
         with crm.seeded({}, NOW):
             assert {} == counts(crm.snapshot())
 
-    def test_everything_is_forgotten_when_the_trial_breaks(self, crm: Crm) -> None:
+    def test_rows_of_a_trial_that_raised_are_gone_in_the_next(self, crm: Crm) -> None:
         """An agent that raises leaves nothing behind."""
 
         def broken_trial() -> None:
@@ -119,7 +119,7 @@ class TestClock:
     """The clock stands still at the time of the case."""
 
     @pytest.mark.parametrize("now", [NOW, NOW - timedelta(days=10_000), NOW + timedelta(days=10_000)])
-    def test_what_is_written_is_written_then(self, crm: Crm, now: datetime) -> None:
+    def test_rows_are_created_at_the_time_of_the_case(self, crm: Crm, now: datetime) -> None:
         """In seeded and in new rows; not the day of the run."""
         with crm.seeded({"Client": {ACME: {"name": "Acme"}}}, now):
             crm.call(NEW_CLIENT)
@@ -127,7 +127,7 @@ class TestClock:
 
         assert [now, now] == [datetime.fromisoformat(str(row["created_date"])) for row in clients]
 
-    def test_it_stands_still(self, caller: Caller) -> None:
+    def test_clock_does_not_advance_during_a_trial(self, caller: Caller) -> None:
         """Two rows are written at the same time, however long the agent takes in between."""
         first = caller.get("add_note", entity_type="Client", entity_id=ACME, content="One.")
         second = caller.get("add_note", entity_type="Client", entity_id=ACME, content="Two.")
@@ -135,7 +135,7 @@ class TestClock:
         assert first["created_at"] == second["created_at"]
 
 
-def test_nothing_can_be_called_outside_of_a_trial(crm: Crm) -> None:
+def test_call_outside_of_a_trial_raises(crm: Crm) -> None:
     """It would change the CRM permanently."""
     with pytest.raises(RuntimeError, match="outside of seeded"):
         crm.call(ToolCall(tool="client_search"))
@@ -144,7 +144,7 @@ def test_nothing_can_be_called_outside_of_a_trial(crm: Crm) -> None:
 class TestSnapshot:
     """A snapshot of the CRM."""
 
-    def test_it_is_json(self, crm: Crm) -> None:
+    def test_snapshot_is_json(self, crm: Crm) -> None:
         """No dates, decimals or UUIDs, because it is encoded and stored."""
         with crm.seeded(WORLD, NOW):
             state = crm.snapshot()
@@ -158,13 +158,13 @@ class TestSnapshot:
         for entity, (table, _) in TABLES.items():
             assert {frozenset(COLUMNS[entity])} == {frozenset(row) for row in state[table]}
 
-    def test_it_shows_what_was_done(self, caller: Caller) -> None:
+    def test_snapshot_shows_changes_at_once(self, caller: Caller) -> None:
         """At once."""
         caller.example("create_new_client")
 
         assert {**WORLD_COUNTS, "clients": WORLD_COUNTS["clients"] + 1} == counts(caller.crm.snapshot())
 
-    def test_it_does_not_change_afterwards(self, caller: Caller) -> None:
+    def test_snapshot_does_not_change_after_a_later_call(self, caller: Caller) -> None:
         """It shows the state at one moment."""
         before = caller.crm.snapshot()
 
@@ -195,7 +195,7 @@ class TestTools:
         for tool in crm.tools:
             assert tool.parameters == json.loads(json.dumps(tool.parameters))
 
-    def test_they_are_the_same_in_every_trial(self, crm: Crm) -> None:
+    def test_tools_are_the_same_in_every_trial(self, crm: Crm) -> None:
         """The tools reveal nothing about the rows."""
         before = crm.tools
 
@@ -249,7 +249,7 @@ class TestRefusal:
             ),
         ],
     )
-    def test_it_says_what_kind_it_is_and_names_the_culprit(
+    def test_refusal_has_a_kind_and_names_the_invalid_argument(
         self, caller: Caller, tool: str, changes: dict[str, Json], kind: str, named: str
     ) -> None:
         """A program reads the kind, an agent the message."""
@@ -257,7 +257,7 @@ class TestRefusal:
 
         assert (kind, True) == (shown, named in message)
 
-    def test_what_the_agent_has_done_counts(self, caller: Caller) -> None:
+    def test_rows_that_the_agent_created_count_for_conflicts(self, caller: Caller) -> None:
         """An e-mail address that the agent itself has used is taken."""
         caller.example("create_new_client")
 

@@ -113,7 +113,7 @@ def test_the_name_of_a_tool(caller: Caller, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [text for text in HOSTILE_TEXT if text not in {"NUL", "half a surrogate pair"}])
-def test_what_was_written_is_what_was_sent(caller: Caller, text: str) -> None:
+def test_hostile_text_is_stored_unchanged(caller: Caller, text: str) -> None:
     """Nothing is escaped twice, cut off or cleaned, except for surrounding space."""
     made = caller.ask("add_note", entity_type="Client", entity_id=uid("acme"), content=HOSTILE_TEXT[text]).value
 

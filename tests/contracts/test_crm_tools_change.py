@@ -141,7 +141,7 @@ class TestCancel:
 class TestDelete:
     """What is deleted, and what remains."""
 
-    def test_a_quote(self, caller: Caller) -> None:
+    def test_deleting_a_quote_deletes_nothing_else(self, caller: Caller) -> None:
         """Nothing else."""
         state = caller.state()
         del state["quotes"][uid("dear")]
@@ -167,13 +167,13 @@ class TestDelete:
         ("tool", "key", "name"),
         [("delete_quote", "quote_id", "dear"), ("delete_opportunity", "opportunity_id", "vans")],
     )
-    def test_twice(self, caller: Caller, tool: str, key: str, name: str) -> None:
+    def test_second_deletion_of_a_row_is_refused(self, caller: Caller, tool: str, key: str, name: str) -> None:
         """The second deletion is refused."""
         caller.get(tool, **{key: uid(name)})
 
         assert "not_found" == caller.refusal(tool, **{key: uid(name)}).kind
 
-    def test_everything_is_back_in_the_next_trial(self, crm: Crm) -> None:
+    def test_deleted_rows_are_back_in_the_next_trial(self, crm: Crm) -> None:
         """A trial leaves nothing behind."""
         with crm.seeded(WORLD, NOW):
             before = Caller(crm).state()

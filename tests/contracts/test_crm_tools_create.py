@@ -71,7 +71,7 @@ class TestCreate:
         assert state == caller.state()
 
     @pytest.mark.parametrize("tool", FULL)
-    def test_what_was_given_is_in_the_row(self, caller: Caller, tool: str) -> None:
+    def test_created_row_has_every_given_argument(self, caller: Caller, tool: str) -> None:
         """Every argument has its column."""
         given = {**EXAMPLES[tool], **FULL[tool]}
 
@@ -79,7 +79,7 @@ class TestCreate:
         assert given.items() <= caller.get(tool, **given).items()
 
     @pytest.mark.parametrize("tool", FULL)
-    def test_what_was_not_given_is_null(self, caller: Caller, tool: str) -> None:
+    def test_arguments_that_are_not_given_are_null(self, caller: Caller, tool: str) -> None:
         """Nothing is filled in, except the status of a contract."""
         made = caller.example(tool)
         defaults = {"status": "Pending"} if tool == "create_contract" else {}
@@ -98,7 +98,7 @@ class TestCreate:
     @pytest.mark.parametrize(
         "moment", ["2024-05-06T07:08:09+00:00", "2024-05-06T07:08:09Z", "2024-05-06T09:08:09+02:00"]
     )
-    def test_it_can_be_said_when(self, caller: Caller, tool: str, column: str, moment: str) -> None:
+    def test_times_are_accepted_in_any_time_zone(self, caller: Caller, tool: str, column: str, moment: str) -> None:
         """In any time zone."""
         made = caller.example(tool, **{column: moment})
 
@@ -186,19 +186,19 @@ class TestEnsureClient:
     @pytest.mark.parametrize(
         "email", ["Info@Acme.example", "info@acme.example", "INFO@ACME.EXAMPLE", " info@acme.example "]
     )
-    def test_one_who_is_there(self, caller: Caller, email: str) -> None:
+    def test_ensuring_an_existing_client_returns_it_unchanged(self, caller: Caller, email: str) -> None:
         """It is found by its e-mail address alone; nothing changes."""
         before = caller.state()
 
         assert row_of("Client", "acme") == caller.example("ensure_client", email=email, status="Prospect")
         assert before == caller.state()
 
-    def test_twice(self, caller: Caller) -> None:
+    def test_ensuring_a_client_twice_creates_it_once(self, caller: Caller) -> None:
         """The second time nothing is created."""
         assert caller.example("ensure_client") == caller.example("ensure_client")
         assert 4 == len(caller.state()["clients"])
 
-    def test_one_who_is_not_there(self, caller: Caller) -> None:
+    def test_ensuring_a_missing_client_creates_it(self, caller: Caller) -> None:
         """With the given values."""
         assert EXAMPLES["ensure_client"].items() <= caller.example("ensure_client").items()
 
@@ -206,7 +206,7 @@ class TestEnsureClient:
 class TestClone:
     """A copy of a deal."""
 
-    def test_everything_is_copied(self, caller: Caller) -> None:
+    def test_clone_copies_every_column_but_id_time_and_name(self, caller: Caller) -> None:
         """Except the id, the creation time and the name."""
         made = caller.get("clone_opportunity", opportunity_id=uid("vans"))
         born = {"opportunity_id": made["opportunity_id"], "created_at": NOW.isoformat()}
@@ -215,7 +215,7 @@ class TestClone:
         assert uid("vans") != made["opportunity_id"]
 
     @pytest.mark.parametrize("name", ["bikes", "trams"])
-    def test_what_is_null_stays_null_and_what_is_closed_stays_closed(self, caller: Caller, name: str) -> None:
+    def test_clone_keeps_null_values_and_closed_stages(self, caller: Caller, name: str) -> None:
         """What is null stays null and what is closed stays closed."""
         made = caller.get("clone_opportunity", opportunity_id=uid(name))
 

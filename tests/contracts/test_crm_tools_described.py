@@ -87,7 +87,7 @@ def without_ids(value: object) -> object:
 class TestSchema:
     """A strict JSON Schema of the canonical form."""
 
-    def test_there_are_38_tools(self, crm: Crm) -> None:
+    def test_crm_has_38_tools(self, crm: Crm) -> None:
         """Each once."""
         assert sorted(EXAMPLES) == sorted(tool.name for tool in crm.tools)
         assert 38 == len(EXAMPLES)

@@ -31,7 +31,7 @@ class TestList:
             assert ToolResult(value={}) == Caller(crm).ask(tool)
 
     @pytest.mark.parametrize(("entity", "name"), [("Document", "offer"), ("Note", "remark")])
-    def test_what_has_no_search_is_whole_here(self, caller: Caller, entity: str, name: str) -> None:
+    def test_list_returns_every_column(self, caller: Caller, entity: str, name: str) -> None:
         """Every column."""
         assert {uid(name): row_of(entity, name)} == caller.get(f"list_{entity.lower()}s")
 
@@ -134,11 +134,13 @@ class TestSummary:
             ),
         ],
     )
-    def test_opportunities(self, caller: Caller, filters: dict[str, Json], expected: Json) -> None:
+    def test_opportunities_are_summarized_by_stage_and_owner(
+        self, caller: Caller, filters: dict[str, Json], expected: Json
+    ) -> None:
         """Counted and added up, by stage and by owner; deals without an owner are unassigned."""
         assert expected == caller.get("summarize_opportunities", **filters)
 
-    def test_counts(self, caller: Caller) -> None:
+    def test_counts_include_all_tables_and_new_rows(self, caller: Caller) -> None:
         """Of all tables, also after a change."""
         caller.example("create_new_client")
 
@@ -153,7 +155,7 @@ class TestSummary:
             "quotes": 4,
         } == caller.get("summarize_counts")
 
-    def test_prefixes(self, caller: Caller) -> None:
+    def test_quote_prefixes_are_sorted_and_distinct(self, caller: Caller) -> None:
         """Each once, sorted; rows without a prefix are ignored."""
         assert ["BIK", "VAN"] == caller.get("quote_prefixes")
 
@@ -163,7 +165,7 @@ class TestSummary:
 
         assert ["BIK", "CAR", "VAN"] == caller.get("quote_prefixes")
 
-    def test_no_prefixes(self, crm: Crm) -> None:
+    def test_quote_prefixes_of_an_empty_crm_are_empty(self, crm: Crm) -> None:
         """An empty list."""
         with crm.seeded({}, NOW):
             assert ToolResult(value=[]) == Caller(crm).ask("quote_prefixes")

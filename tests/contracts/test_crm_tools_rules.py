@@ -192,7 +192,7 @@ class TestRefusal:
         assert (first, second) == (state["clients"][first["client_id"]], state["quotes"][second["quote_id"]])
         assert row_count(WORLD) + 2 == sum(len(rows) for rows in state.values())
 
-    def test_many_in_a_row(self, caller: Caller) -> None:
+    def test_any_number_of_refused_calls_changes_nothing(self, caller: Caller) -> None:
         """There is no limit."""
         before = caller.state()
         for _ in range(5):
@@ -204,7 +204,7 @@ class TestRefusal:
     @pytest.mark.parametrize(
         "tool", ["commit_session", "close", "_truncate_tables", "call", "snapshot", "seeded", "tools", "__init__", ""]
     )
-    def test_what_is_no_tool(self, caller: Caller, tool: str) -> None:
+    def test_unknown_tool_is_refused_with_the_list_of_tools(self, caller: Caller, tool: str) -> None:
         """Only listed tools can be called (D3); the message lists them."""
         error = caller.refusal(tool)
 

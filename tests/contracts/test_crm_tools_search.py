@@ -188,7 +188,7 @@ class TestSearch:
 
         assert expected == {name: caller.get(tool, **{COLUMNS[entity][0]: uid(name)})[0] for name in expected}
 
-    def test_nothing_found_is_no_refusal(self, caller: Caller) -> None:
+    def test_search_without_matches_returns_an_empty_list(self, caller: Caller) -> None:
         """It is a valid answer."""
         assert ToolResult(value=[]) == caller.ask("client_search", name="zebra")
 
@@ -252,7 +252,7 @@ class TestSearch:
 
         assert ("invalid_argument", True) == (error.kind, "name" in error.message)
 
-    def test_a_filter_is_no_sql(self, caller: Caller) -> None:
+    def test_filters_cannot_inject_sql(self, caller: Caller) -> None:
         """Neither its name nor its value (D3)."""
         assert "invalid_argument" == caller.refusal("client_search", **{"true OR name": "x"}).kind
         assert [] == caller.found("client_search", name="' OR true --")
@@ -309,12 +309,14 @@ class TestCrowd:
             ("company_search", "name", [f"N{number:03}" for number in range(50)]),
         ],
     )
-    def test_they_are_the_first_by_order(self, crm: Crm, tool: str, column: str, expected: list[Json]) -> None:
+    def test_page_has_the_first_rows_in_sort_order(
+        self, crm: Crm, tool: str, column: str, expected: list[Json]
+    ) -> None:
         """Not those that were found first."""
         with crm.seeded(crowd(60), NOW):
             assert expected == [row[column] for row in Caller(crm).get(tool)]
 
-    def test_what_a_filter_leaves_is_counted(self, crm: Crm) -> None:
+    def test_note_counts_the_rows_that_match_the_filter(self, crm: Crm) -> None:
         """Not the whole table."""
         with crm.seeded(crowd(120), NOW):
             assert "the first 50 of 100" in Caller(crm).ask("client_search", name="N0").note

@@ -118,7 +118,7 @@ class TestSeed:
         ("entity", "name"),
         [("Client", "zeta"), ("Contact", "adam"), ("Opportunity", "bikes"), ("Quote", "plain"), ("Contract", "frame")],
     )
-    def test_what_was_not_given_is_null(self, crm: Crm, entity: str, name: str) -> None:
+    def test_columns_that_are_not_seeded_are_null(self, crm: Crm, entity: str, name: str) -> None:
         """Nothing is filled in, except the creation time, by the clock of the CRM."""
         with crm.seeded(WORLD, NOW):
             held = {row[COLUMNS[entity][0]]: row for row in crm.snapshot()[TABLES[entity][0]]}
@@ -175,7 +175,7 @@ class TestSeed:
         assert uid("acme") not in shown
 
     @pytest.mark.parametrize("entity", LEAST)
-    def test_an_id_that_is_none(self, crm: Crm, entity: str) -> None:
+    def test_invalid_id_is_reported_with_entity_and_id(self, crm: Crm, entity: str) -> None:
         """An id that is none."""
         shown = complaint(crm, {**SMALLEST, entity: {"ada": LEAST[entity]}})
 

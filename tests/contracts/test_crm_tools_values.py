@@ -244,7 +244,9 @@ class TestDates:
             ("create_contract", "end_date"),
         ],
     )
-    def test_another_date_that_is_none(self, caller: Caller, tool: str, argument: str, date: Json) -> None:
+    def test_invalid_date_is_refused_with_the_name_of_the_argument(
+        self, caller: Caller, tool: str, argument: str, date: Json
+    ) -> None:
         """The message names it."""
         kind, message = caller.refused(tool, **{argument: date})
 
@@ -260,7 +262,7 @@ class TestDates:
             ("create_contract", "end_date"),
         ],
     )
-    def test_another_date_may_lie_in_the_past(self, caller: Caller, tool: str, argument: str) -> None:
+    def test_start_and_expiry_dates_may_be_in_the_past(self, caller: Caller, tool: str, argument: str) -> None:
         """Contracts may have started, and quotes may have expired."""
         assert "1999-12-31" == caller.example(tool, **{argument: "1999-12-31"})[argument]
 
@@ -269,7 +271,9 @@ class TestDates:
         ("tool", "argument"),
         [("create_new_client", "created_date"), ("upload_document", "uploaded_at"), ("add_note", "created_at")],
     )
-    def test_a_moment_that_is_none(self, caller: Caller, tool: str, argument: str, moment: Json) -> None:
+    def test_invalid_time_is_refused_with_the_name_of_the_argument(
+        self, caller: Caller, tool: str, argument: str, moment: Json
+    ) -> None:
         """The message names it."""
         kind, message = caller.refused(tool, **{argument: moment})
 
@@ -293,7 +297,7 @@ class TestFileNames:
             *("a%.pdf", "a.exe", "a.pdf.exe", "a.xls", "a.pdfx", "a.pdf\n.txt", "a,b.pdf", "a(1).pdf"),
         ],
     )
-    def test_another_name(self, caller: Caller, name: str) -> None:
+    def test_invalid_file_name_is_refused_with_the_reason(self, caller: Caller, name: str) -> None:
         """The message says what is wrong with it."""
         kind, message = caller.refused("upload_document", file_name=name)
 
@@ -322,7 +326,7 @@ class TestEmail:
 
     @pytest.mark.parametrize("email", ["", "  ", 7, ["ada@ada.example"]])
     @pytest.mark.parametrize("tool", EMAILS)
-    def test_no_text(self, caller: Caller, tool: str, email: Json) -> None:
+    def test_email_that_is_not_text_is_refused(self, caller: Caller, tool: str, email: Json) -> None:
         """Nor null."""
         kind, message = caller.refused(tool, email=email)
 

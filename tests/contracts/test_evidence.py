@@ -107,7 +107,7 @@ class Odd:
         return Reply(calls=[ToolCall(tool=tool, arguments=arguments) for tool, arguments in sent])
 
 
-def test_whatever_an_agent_sends_is_scored_and_explained(crm: Crm) -> None:
+def test_malformed_replies_of_an_agent_are_scored_and_explained(crm: Crm) -> None:
     """It is the agent's fault, not an infrastructure failure."""
     evidence = observe(CASE, Odd(), crm, play_reference(CASE, Oracle(CASE), crm))
 
@@ -123,7 +123,7 @@ def test_whatever_an_agent_sends_is_scored_and_explained(crm: Crm) -> None:
     assert trial == Trial.from_dict(json.loads(json.dumps(trial.to_dict())))
 
 
-def test_rows_that_are_alike_are_found_in_the_order_they_were_made(crm: Crm) -> None:
+def test_equal_rows_are_found_in_the_order_of_their_creation(crm: Crm) -> None:
     """In every trial: later turns refer to the first one."""
     new: Any = {"client_id": ACME, "name": "Vans", "amount": 5000, "stage": "Proposal"}
 

@@ -106,7 +106,7 @@ def cpp(sandbox: Sandbox) -> Sandbox:
 class TestSandbox:
     """Every sandbox that comes with the package."""
 
-    def test_it_is_a_sandbox(self, sandbox: Sandbox) -> None:
+    def test_sandbox_has_name_identity_and_slots(self, sandbox: Sandbox) -> None:
         """With everything that a header and a fingerprint need."""
         assert isinstance(sandbox, Sandbox)
         assert sandbox.name.strip() == sandbox.name != ""
@@ -142,7 +142,7 @@ class TestSandbox:
 
         assert b"3000000\n" == ended.stdout
 
-    def test_it_is_the_main_program(self, sandbox: Sandbox) -> None:
+    def test_program_is_the_main_module_with_its_arguments(self, sandbox: Sandbox) -> None:
         """With its name and arguments."""
         source = "import sys\nif __name__ == '__main__': print(__file__.rpartition('/')[2], *sys.argv[1:])"
         ended = run(sandbox, source, ProgramInput(args=("a b", "é")))
@@ -214,7 +214,7 @@ class TestSandbox:
         assert Termination.OUTPUT is ended.ending
         assert SHORT.output_bytes >= len(ended.stdout)
 
-    def test_much_on_stderr_ends_nothing(self, sandbox: Sandbox) -> None:
+    def test_long_stderr_is_cut_and_its_end_is_kept(self, sandbox: Sandbox) -> None:
         """It is cut off, and its end is kept."""
         ended = run(sandbox, "import sys\nfor _ in range(3000): sys.stderr.write('x' * 1000)\nsys.stderr.write('end')")
 
@@ -222,7 +222,7 @@ class TestSandbox:
         assert ended.stderr.endswith(b"end")
         assert len(ended.stderr) < 1_000_000
 
-    def test_nothing_is_left_for_the_next_run(self, sandbox: Sandbox) -> None:
+    def test_run_leaves_no_file_module_or_variable_for_the_next(self, sandbox: Sandbox) -> None:
         """No file, no module, no variable."""
         source = (
             "import os, math\n"
@@ -273,7 +273,7 @@ class TestSandbox:
 
         assert b"read\n" == run(cpp, source, ProgramInput(stdin=b"5"), language=Language.CPP).stdout
 
-    def test_what_does_not_compile_is_refused(self, cpp: Sandbox) -> None:
+    def test_compile_error_is_reported_with_the_message_of_the_compiler(self, cpp: Sandbox) -> None:
         """With the compiler's message."""
         with cpp.prepared(Program(language=Language.CPP, source="int main() { return x; }")) as prepared:
             assert prepared.refused is not None

@@ -63,7 +63,7 @@ def test_cost_meter_example(project: Project, providers: Providers) -> None:
     assert f"{spent:.6f}" == shown.rpartition("$")[2]
 
 
-def test_webhook_example(
+def test_webhook_example_sends_results_with_gates(
     project: Project, webhook: tuple[str, list[dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The report contains the results of the gates."""
@@ -78,7 +78,9 @@ def test_webhook_example(
 
 
 @pytest.mark.parametrize(("most", "status"), [("1", pytest.ExitCode.OK), ("0", pytest.ExitCode.TESTS_FAILED)])
-def test_gate_example(project: Project, monkeypatch: pytest.MonkeyPatch, most: str, status: pytest.ExitCode) -> None:
+def test_gate_example_decides_about_the_exit_status(
+    project: Project, monkeypatch: pytest.MonkeyPatch, most: str, status: pytest.ExitCode
+) -> None:
     """It works like a gate of the project: if it holds, failed trials are forgiven; if not, the run fails."""
     monkeypatch.setenv("MOST_FAILED_TOOLS", most)
     pytester = project([case("one"), failing("two")])

@@ -108,7 +108,7 @@ def test_all_that_was_read_is_input() -> None:
     assert usage == understood({"type": "text", "text": "Hi"}, usage=counted).usage
 
 
-def test_no_usage() -> None:
+def test_response_without_usage_counts_as_one_call() -> None:
     """Nothing was counted, but a call was made."""
     assert Usage(calls=1) == understood({"type": "text", "text": "Hi"}).usage
 
@@ -135,7 +135,7 @@ def test_a_model_with_nothing_to_say() -> None:
         ("max_tokens", "length"),
     ],
 )
-def test_why_it_stopped(reason: str, ending: str) -> None:
+def test_stop_reason_is_translated(reason: str, ending: str) -> None:
     """In our words."""
     assert ending == understood({"type": "text", "text": "Hi"}, stop_reason=reason).ending
 
@@ -168,7 +168,7 @@ def test_a_refusal_is_the_classifiers(text: str) -> None:
 
 
 @pytest.mark.parametrize("block", [{}, {"type": "text", "text": None}, {"type": "tool_use", "name": 5}])
-def test_a_block_that_is_none(block: dict[str, Any]) -> None:
+def test_invalid_content_block_is_malformed(block: dict[str, Any]) -> None:
     """It is not guessed at."""
     assert Cause.MALFORMED is refusal(Malformed(json.dumps({"content": [block]}).encode()))
 

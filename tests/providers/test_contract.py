@@ -37,7 +37,9 @@ DIALOGUE = (
 class TestSent:
     """What a server gets to read."""
 
-    def test_a_dialogue(self, desk: Desk, snapshot: SnapshotAssertion) -> None:
+    def test_dialogue_is_sent_with_calls_results_errors_and_notes(
+        self, desk: Desk, snapshot: SnapshotAssertion
+    ) -> None:
         """With calls, results, an error, a note, a text beside calls."""
         assert snapshot == desk.body(prompt(DIALOGUE))
 
@@ -49,7 +51,7 @@ class TestSent:
         """Caches of prompts live on that."""
         assert desk.body(prompt(DIALOGUE)) == desk.body(prompt(DIALOGUE))
 
-    def test_no_temperature(self, desk: Desk) -> None:
+    def test_temperature_is_not_sent_if_it_is_none(self, desk: Desk) -> None:
         """The model's own is asked for by silence."""
         with desk.server(Say("Done.")) as server:
             desk.backend(server, temperature=None).attempt(prompt(), SECONDS)
@@ -98,7 +100,7 @@ class TestOddDialogues:
     """Whatever was said before, the next request is one that the real servers take."""
 
     @pytest.mark.parametrize("messages", ODD.values(), ids=ODD)
-    def test_it_is_taken(self, desk: Desk, messages: Sequence[Message]) -> None:
+    def test_unusual_dialogues_are_accepted_by_the_server(self, desk: Desk, messages: Sequence[Message]) -> None:
         """The servers of these tests refuse what the real ones do."""
         with desk.server(Say("Fine.")) as server:
             answer = desk.backend(server).attempt(prompt(messages), SECONDS)
@@ -121,14 +123,14 @@ NO_OBJECTS = {
 class TestUnderstood:
     """What becomes of an answer."""
 
-    def test_words(self, desk: Desk) -> None:
+    def test_text_is_read_with_its_usage(self, desk: Desk) -> None:
         """With everything that was counted."""
         tokens = Tokens(input=100, cached=60, written=30, output=20, reasoning=5)
         usage = Usage(input=100, cached=60, cache_written=30, output=20, reasoning=5, calls=1)
 
         assert Completion(reply=Reply(text="Grüße 😀"), usage=usage) == desk.completion(Say("Grüße 😀", usage=tokens))
 
-    def test_calls(self, desk: Desk) -> None:
+    def test_calls_are_read_in_order_with_their_text(self, desk: Desk) -> None:
         """In their order, with the words beside them."""
         completion = desk.completion(Call(SEARCH, NOTE, text="One moment."))
 

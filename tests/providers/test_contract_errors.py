@@ -66,7 +66,7 @@ class TestErrors:
 
         assert (True, False) == throttling
 
-    def test_a_pause_is_heeded(self, desk: Desk) -> None:
+    def test_retry_after_header_is_read(self, desk: Desk) -> None:
         """A pause is heeded."""
         assert 7.0 == desk.error(Status(429, headers={"retry-after": "7"})).retry_after
 
@@ -112,7 +112,7 @@ class TestErrors:
         """The server charges for it, so the budget must not overlook it."""
         assert Usage(calls=1) == desk.error(worded({**NO_ANSWER, "usage": usage})).usage
 
-    def test_no_usage_is_none(self, desk: Desk) -> None:
+    def test_error_without_usage_has_no_usage(self, desk: Desk) -> None:
         """The server does not say that it charges for the answer."""
         assert desk.error(worded({**NO_ANSWER, "usage": None})).usage is None
 
@@ -198,7 +198,7 @@ class TestConcessions:
 
         assert [True, False] == ["tool_choice" in seen.body for seen in server.seen]
 
-    def test_other_refusals_are_errors(self, desk: Desk) -> None:
+    def test_refusals_of_other_parameters_are_not_retried(self, desk: Desk) -> None:
         """To leave something out would not help, so each request is sent once."""
         errors = desk.errors(*(Status(400, words) for words in NOT_ABOUT_TEMPERATURE))
 

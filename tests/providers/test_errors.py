@@ -212,7 +212,7 @@ def test_the_causes_of_an_error_are_looked_through() -> None:
         (RuntimeError("the event loop is closed"), Cause.CONNECTION),
     ],
 )
-def test_no_answer_at_all(error: Exception, cause: Cause) -> None:
+def test_connection_error_names_the_address(error: Exception, cause: Cause) -> None:
     """The address is named."""
     told = explained(error, ASKED)
 
@@ -243,12 +243,14 @@ def test_client_of_a_cloud_that_can_not_sign_in_is_a_matter_of_credentials() -> 
         ({}, None),
     ],
 )
-def test_how_long_to_wait(headers: dict[str, str], seconds: float | None) -> None:
+def test_retry_after_is_read_in_seconds_milliseconds_or_as_a_date(
+    headers: dict[str, str], seconds: float | None
+) -> None:
     """In seconds, milliseconds, or until a date that is past."""
     assert seconds == retry_after(headers)
 
 
-def test_until_when_to_wait() -> None:
+def test_retry_after_may_be_a_date() -> None:
     """A date in a minute or so."""
     seconds = retry_after({"retry-after": formatdate(time.time() + 60, usegmt=True)})
 
@@ -256,7 +258,7 @@ def test_until_when_to_wait() -> None:
     assert 30 < seconds <= 60
 
 
-def test_until_when_to_wait_by_the_servers_clock() -> None:
+def test_retry_after_date_is_relative_to_the_clock_of_the_server() -> None:
     """Ours may be wrong."""
     headers = {"retry-after": "Wed, 21 Oct 2015 07:28:30 GMT", "date": "Wed, 21 Oct 2015 07:28:00 GMT"}
 

@@ -179,7 +179,7 @@ def test_many_threads_share_the_line() -> None:
     assert 1 == lines()
 
 
-def test_there_is_one_client_for_a_key() -> None:
+def test_clients_are_created_once_per_key() -> None:
     """Made when it is first wanted."""
     first = event_loop.client("a", Client)
 

@@ -146,9 +146,7 @@ def test_refused_connection_is_reported_as_such(dialect: str) -> None:
 
 @every_dialect
 @pytest.mark.parametrize("trouble", [ThenClose(Say("Hi")), CloseAtOnce()], ids=["quietly", "when it is used"])
-def test_a_kept_connection_that_the_server_closed_meanwhile_is_no_lasting_trouble(
-    dialect: str, trouble: Answer
-) -> None:
+def test_connection_closed_by_the_server_is_replaced(dialect: str, trouble: Answer) -> None:
     """A call before, one that meets the closed connection, and one after."""
     with Loopback([Say("Hi"), trouble, Say("Hi")]) as server:
         backend = backend_of(dialect, server.url)
@@ -306,7 +304,7 @@ def test_the_pause_that_a_server_asks_for_is_known(dialect: str) -> None:
 
 
 @every_dialect
-def test_nothing_is_sent_to_another_host(dialect: str) -> None:
+def test_redirect_to_another_host_is_not_followed(dialect: str) -> None:
     """A redirect must not carry the prompt or the key away."""
     codes = [301, 302, 303, 307, 308]
     with Loopback([Say("stolen")]) as other:

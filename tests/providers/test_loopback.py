@@ -142,7 +142,7 @@ def test_a_refusal_is_marked_as_such() -> None:
     assert ("refusal", "No.") == (answer.stop_reason, answer.content[0].text)
 
 
-def test_an_answer_that_is_cut_says_so() -> None:
+def test_loopback_server_marks_a_cut_answer() -> None:
     """Each dialect has its own word for it."""
     with Loopback([Say("Hi th", cut=True)]) as server:
         ending = chat(server).choices[0].finish_reason

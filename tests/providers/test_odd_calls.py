@@ -131,7 +131,7 @@ def test_a_name_that_no_tool_can_have_does_not_end_the_dialogue(dialect: str, na
 
 
 @every_dialect
-def test_words_with_half_a_character_can_be_said_and_repeated(dialect: str) -> None:
+def test_reply_with_a_lone_surrogate_can_be_sent_back(dialect: str) -> None:
     """A lone surrogate is valid JSON, and can't be sent as UTF-8."""
     with Loopback([Say("so \ud83d"), Say("Done.")]) as server:
         transcript = played(dialect, server, PaperCrm())

@@ -65,14 +65,14 @@ class TestApi:
             ("openai:o1-pro?api=chat", CHAT),
         ],
     )
-    def test_what_is_known_of_a_model(self, spec: str, path: str) -> None:
+    def test_api_is_chosen_by_model_and_spec(self, spec: str, path: str) -> None:
         """The spec has the last word."""
         with Mocked([Say("Hi")]) as server:
             ask(spec)
 
         assert [path] == [seen.path for seen in server.seen]
 
-    def test_other_servers_speak_chat(self) -> None:
+    def test_other_servers_are_asked_by_chat_completions(self) -> None:
         """Whatever their models are called."""
         with Mocked([Say("Hi")]) as server:
             ask("openai:google/gemini-2.5-pro", base_url=ELSEWHERE)
@@ -90,7 +90,7 @@ class TestApi:
         assert [CHAT, RESPONSES, RESPONSES] == [seen.path for seen in server.seen]
         assert ["gpt-4.9 is only supported in v1/responses, which was used instead"] == meter.notes
 
-    def test_who_chose_an_api_is_not_moved(self) -> None:
+    def test_api_chosen_in_the_spec_is_not_changed(self) -> None:
         """The error says what to choose."""
         assert Cause.UNKNOWN_MODEL is refusal(ONLY_RESPONSES, Say("Hi"), spec="openai:gpt-4.9?api=chat")
 
@@ -104,11 +104,11 @@ class TestTokens:
             ask(base_url=base_url)
         return [[name for name in seen.body if "tokens" in name] for seen in server.seen]
 
-    def test_at_its_own_address(self) -> None:
+    def test_openai_gets_max_completion_tokens(self) -> None:
         """By its new name."""
         assert [["max_completion_tokens"]] == self.limits(Say("Hi"))
 
-    def test_elsewhere(self) -> None:
+    def test_other_servers_get_max_tokens(self) -> None:
         """By its old one, which every server knows."""
         assert [["max_tokens"]] == self.limits(Say("Hi"), base_url=ELSEWHERE)
 
@@ -155,7 +155,7 @@ class TestTokens:
 class TestChat:
     """What Chat Completions, and servers that are like it, answer."""
 
-    def test_no_usage(self) -> None:
+    def test_response_without_usage_counts_as_one_call(self) -> None:
         """Nothing was counted, but a call was made."""
         with Mocked([choice(content="Hi")]):
             backend = openai_backend(ModelSpec.parse("openai:gpt-4.1"), KEY, "")
@@ -193,7 +193,7 @@ class TestChat:
 
     @pytest.mark.parametrize("finish", ["tool_calls", ""])
     @pytest.mark.parametrize("content", ["", None])
-    def test_nothing_and_no_end_is_malformed(self, finish: str, content: str | None) -> None:
+    def test_empty_reply_that_is_incomplete_is_malformed(self, finish: str, content: str | None) -> None:
         """It broke off before anything was said."""
         assert Cause.MALFORMED is refusal(choice(finish, content=content))
 
@@ -207,7 +207,7 @@ class TestChat:
             {"finish_reason": "stop", "error": {"code": 502, "message": "upstream is gone"}},
         ],
     )
-    def test_half_a_sentence_is_no_answer(self, broken: dict[str, Any], content: str | None) -> None:
+    def test_interrupted_completion_is_retried_and_paid_for(self, broken: dict[str, Any], content: str | None) -> None:
         """It is asked for again, and was paid for."""
         usage = {"prompt_tokens": 100, "completion_tokens": 4}
         half = answered({"choices": [{**broken, "message": {"content": content}}], "usage": usage})
@@ -233,7 +233,7 @@ class TestChat:
             {"content": None, "tool_calls": [{"function": {"name": None}}]},
         ],
     )
-    def test_a_message_that_is_none(self, message: dict[str, Any]) -> None:
+    def test_invalid_message_is_malformed(self, message: dict[str, Any]) -> None:
         """It is not guessed at."""
         assert Cause.MALFORMED is refusal(choice(**message))
 
@@ -270,13 +270,13 @@ class TestResponses:
         assert Cause.FILTERED is refusal(filtered, spec=self.SPEC)
 
     @pytest.mark.parametrize("status", ["novelty", None])
-    def test_nothing_and_no_end_is_malformed(self, status: str | None) -> None:
+    def test_empty_reply_that_is_incomplete_is_malformed(self, status: str | None) -> None:
         """It was not completed."""
         assert Cause.MALFORMED is refusal(answered({"status": status, "output": []}), spec=self.SPEC)
 
     @pytest.mark.parametrize("status", ["in_progress", "cancelled", "queued"])
     @pytest.mark.parametrize("text", ["I have added the", ""])
-    def test_half_a_response_is_no_answer(self, status: str, text: str) -> None:
+    def test_interrupted_response_is_retried_and_paid_for(self, status: str, text: str) -> None:
         """It is asked for again, and was paid for."""
         said = [{"type": "message", "content": [{"type": "output_text", "text": text}]}] if text else []
         half = output(*said, status=status, usage={"input_tokens": 100, "output_tokens": 4})
@@ -292,7 +292,7 @@ class TestResponses:
 
         assert Cause.BAD_REQUEST is refusal(refused, Say("Hi"), spec=self.SPEC)
 
-    def test_nothing_is_kept_at_the_server(self) -> None:
+    def test_responses_are_not_stored_at_the_provider(self) -> None:
         """And schemas are not made strict there."""
         with Mocked([Say("Hi")]) as server:
             ask(self.SPEC)
@@ -330,11 +330,11 @@ class TestBrokenArguments:
             ask(prompt=self.PROMPT, base_url=base_url)
         return str(server.seen[0].body["messages"][1]["tool_calls"][0]["function"]["arguments"])
 
-    def test_to_openai(self) -> None:
+    def test_invalid_arguments_are_sent_back_to_openai_as_written(self) -> None:
         """Word for word."""
         assert self.TEXT == self.sent("")
 
-    def test_to_other_servers(self) -> None:
+    def test_invalid_arguments_are_sent_back_to_other_servers_in_an_object(self) -> None:
         """In an object: their templates fail at anything else."""
         assert {"arguments": self.TEXT} == json.loads(self.sent(ELSEWHERE))
 
@@ -384,7 +384,7 @@ def test_the_environment_does_not_move_a_model(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("key", ["sk-schlüssel", "sk-two\nlines"])
-def test_what_can_be_no_key_is_not_sent(key: str) -> None:
+def test_invalid_key_is_neither_sent_nor_shown(key: str) -> None:
     """And not shown."""
     with pytest.raises(ModelError) as caught:
         openai_backend(ModelSpec.parse("openai:gpt-4.1"), key, "")

@@ -125,7 +125,7 @@ REFUSALS = {
 
 @pytest.mark.parametrize("refused", REFUSALS)
 @pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
-def test_nothing_is_played_if_the_provider_refuses(
+def test_run_stops_before_the_first_case_if_the_provider_refuses(
     project: Callable[..., pytest.Pytester], monkeypatch: pytest.MonkeyPatch, xdist: list[str], refused: str
 ) -> None:
     """The message says what to do; an estimate asks nobody."""

@@ -220,7 +220,7 @@ def test_an_account_without_money_is_not_asked_again(dialect: str) -> None:
 
 
 @every_dialect
-def test_what_was_asked_again_is_counted_beside_what_was_answered(dialect: str) -> None:
+def test_retries_are_counted_in_addition_to_answered_calls(dialect: str) -> None:
     """One answer, two attempts that failed, on one bill."""
     meter = UsageMeter()
     with Loopback([Status(503), CloseAtOnce(), Say("Hi", Tokens(100, 80, 20, 5))]) as server:

@@ -103,7 +103,7 @@ ONLY_THOUGHTS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_answer_of_thoughts_only_does_not_spoil_the_next_turn(api: str) -> None:
+def test_reply_of_only_thoughts_does_not_break_the_next_request(api: str) -> None:
     """Servers refuse thoughts that nothing follows, and blank texts."""
     with Loopback([Malformed(json.dumps(ONLY_THOUGHTS[api]).encode()), Say("Hi")]) as server, opened(UsageMeter()):
         model = model_at(server, APIS[api][0])

@@ -237,7 +237,7 @@ def _state(folder: Path) -> dict[str, tuple[int, float, bytes]]:
     }
 
 
-def test_attacks_at_once_do_not_spoil_a_neighbour() -> None:
+def test_attacks_do_not_affect_programs_that_run_beside_them() -> None:
     """A program beside a bomb is judged as if it were alone."""
     sandbox = LocalSandbox(workers=2)
     bombs = threading.Thread(
@@ -257,7 +257,7 @@ def test_a_level_without_files_does_not_blame_the_program(walled: dict[str, Loca
         run(allowed(walled["seccomp"]), "open('out.txt', 'w').write('right')", PATIENT, ("out.txt",))
 
 
-def test_whatever_a_run_leaves_is_gone_before_the_next(sandbox: LocalSandbox) -> None:
+def test_files_left_by_a_run_are_removed_before_the_next(sandbox: LocalSandbox) -> None:
     """Also where its own text was, and in every place that it can write to."""
     leave = (
         "import os\n"

@@ -97,7 +97,7 @@ def test_functions_are_called_through_piston(piston: Any, tmp_path: Path) -> Non
         pytest.param("    print('debugging')\n    return a + b\n", "AC", "", id="output"),
     ],
 )
-def test_what_a_function_does_decides(
+def test_verdict_depends_on_the_tests_of_the_function(
     auto: LocalSandbox, tmp_path: Path, completion: str, expected: str, reason: str
 ) -> None:
     """A program that does not come to the end of its tests passes nothing."""
@@ -153,7 +153,7 @@ def test_a_call_that_takes_much_longer_than_the_reference_is_too_slow(auto: Loca
     assert ("TLE", "test 1 (official): input 1: more than 1 s of CPU time") == (found, said)
 
 
-def test_another_language_than_that_of_the_tests_is_unsupported(auto: LocalSandbox, tmp_path: Path) -> None:
+def test_function_tests_support_python_only(auto: LocalSandbox, tmp_path: Path) -> None:
     """It is counted apart."""
     sample = {"task_id": "HumanEval/900", "code": "int main() {}", "language": "GNU C++17"}
 

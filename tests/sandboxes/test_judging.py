@@ -184,7 +184,7 @@ def test_undecodable_output_is_compared_as_bytes(auto: LocalSandbox) -> None:
     assert "line 1, word 2: expected '2', found '\ufffd\ufffd\\x00'" in outcome.reason
 
 
-def test_what_is_right_is_nowhere_near_the_program(auto: LocalSandbox) -> None:
+def test_program_sees_only_the_files_of_its_test(auto: LocalSandbox) -> None:
     """A program that looks at all its files finds those of its test, and none of an earlier run."""
     look = "import os\nprint(*sorted(os.listdir('.')), file=open('out', 'w'))\nopen('left', 'w').write('something')\n"
     task = problem("in main.py", "in main.py", input_file="in", output_file="out")
@@ -261,7 +261,7 @@ def test_time_for_one_solution_keeps_what_was_done(auto: LocalSandbox) -> None:
 
 
 @pytest.mark.parametrize(("name", "solved"), [("canonical", 164), ("half_wrong", 82)])
-def test_humaneval(auto: LocalSandbox, name: str, solved: int) -> None:
+def test_verdicts_of_humaneval_programs_are_as_published(auto: LocalSandbox, name: str, solved: int) -> None:
     path = HUMANEVAL / f"solutions_stdio_{name}.jsonl"
     if not path.exists():
         pytest.skip(f"{path} is not here")

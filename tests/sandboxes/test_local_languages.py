@@ -124,7 +124,7 @@ def test_the_standard_of_cpp_is_the_one_that_is_named(strong: LocalSandbox, vers
         (Language.HASKELL, "9", "Haskell can't be run in the local sandbox"),
     ],
 )
-def test_what_is_not_there_is_refused_by_name(
+def test_missing_language_or_version_is_named_once(
     strong: LocalSandbox, language: Language, version: str, reason: str
 ) -> None:
     first, second = strong.missing(language, version), strong.missing(language, version)

@@ -63,7 +63,7 @@ def test_answers_are_hidden_wherever_they_are(level: str, shown: Path) -> None:
         assert "beside\nhidden\nhidden\n" == _output(allowed(sandbox), source)
 
 
-def test_what_programs_need_is_not_hidden() -> None:
+def test_folders_that_programs_need_are_never_hidden() -> None:
     wishes = [
         isolation_request("landlock", [], hidden)
         for hidden in ([], ["/", "/usr", "/usr/lib", str(Path(os.__file__).parent)])

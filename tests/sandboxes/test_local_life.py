@@ -119,7 +119,7 @@ def result(sandbox: LocalSandbox) -> bytes:
 
 
 @pytest.mark.parametrize("level", ["namespaces", "landlock", "seccomp"])
-def test_nothing_outlives_a_killed_user(level: str, public: Path) -> None:
+def test_sandbox_processes_end_when_their_owner_is_killed(level: str, public: Path) -> None:
     """SIGKILL leaves no time to clean up, and nothing to be cleaned."""
     source = USER.format(root=str(ROOT), level=level, source="while True: pass")
     environment = {**os.environ, "TMPDIR": str(public)}

@@ -118,7 +118,7 @@ def test_unknown_level_names_the_known_ones() -> None:
         strongest("docker", nothing, unsafe=False)
 
 
-def test_elsewhere_piston_is_recommended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_systems_are_refused_with_a_hint_to_piston(monkeypatch: pytest.MonkeyPatch) -> None:
     """There is no such kernel."""
     monkeypatch.setattr(sys, "platform", "darwin")
 
@@ -212,7 +212,7 @@ def test_both_ends_of_something_long_are_kept() -> None:
     assert f"... {100_019 - 65_536} bytes left out ...".encode() in shown
 
 
-def test_something_short_is_kept_whole() -> None:
+def test_short_output_is_kept_completely() -> None:
     """Up to the last byte that there is room for."""
     ends = Ends()
     ends.add(b"x" * 65_536)
@@ -366,9 +366,7 @@ class Bench:
     ("size", "expected"),
     [(10, [b"one", b"two", b"wrong", b"wrong"]), (40 << 20, [b"one", b"two", b"wrong", b"one", b"wrong"])],
 )
-def test_what_was_compiled_lately_is_not_compiled_again(
-    size: int, expected: list[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_recent_compilations_are_cached(size: int, expected: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     """As far as there is room for binaries; what was refused is asked about each time."""
     monkeypatch.setattr("shutil.which", lambda _: "/usr/bin/g++")
     bench = Bench(size)

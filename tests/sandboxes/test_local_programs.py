@@ -95,7 +95,7 @@ def test_a_large_input_file_is_not_the_programs_memory(sandbox: LocalSandbox) ->
 
 
 @pytest.mark.parametrize("number", [100, 101])
-def test_it_works_in_a_process_with_many_open_files(number: int) -> None:
+def test_sandbox_works_in_a_process_with_many_open_files(number: int) -> None:
     """The number of the first free file is of no importance."""
     with closing(LocalSandbox(workers=1)) as another:
         allowed(another)

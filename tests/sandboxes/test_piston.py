@@ -105,7 +105,7 @@ def test_an_error_is_shown_as_it_would_be_alone(piston: PistonSandbox, wanted: t
     assert said.endswith("ValueError: no\n")
 
 
-def test_a_program_that_is_no_python_ends_with_a_syntax_error(piston: PistonSandbox) -> None:
+def test_invalid_python_ends_with_a_syntax_error(piston: PistonSandbox) -> None:
     said = ended(piston, "def (:").stderr.decode()
 
     assert said.startswith("  File ")
@@ -115,7 +115,7 @@ def test_a_program_that_is_no_python_ends_with_a_syntax_error(piston: PistonSand
 
 
 @pytest.mark.parametrize("wanted", [(), ("none",)])
-def test_nothing_of_ours_is_in_the_folder(piston: PistonSandbox, wanted: tuple[str, ...]) -> None:
+def test_folder_of_a_program_has_only_its_files(piston: PistonSandbox, wanted: tuple[str, ...]) -> None:
     program = "import os; print(sorted(os.listdir()))"
     execution = ended(piston, program, ProgramInput(stdin=b"x", files={"given": b""}, wanted=wanted))
 
@@ -143,7 +143,7 @@ print('done')
     assert (b"done\n", 0) == (execution.stdout, execution.exit_code)
 
 
-def test_what_is_no_plain_file_does_not_come_back(piston: PistonSandbox) -> None:
+def test_only_regular_files_are_returned(piston: PistonSandbox) -> None:
     program = "import os; os.symlink('/etc/passwd', 'a'); os.mkfifo('b'); os.mkdir('c')"
 
     assert {} == ended(piston, program, ProgramInput(wanted=("a", "b", "c"))).files
@@ -156,7 +156,7 @@ def test_wanted_files_come_back_from_a_program_that_dies(piston: PistonSandbox) 
     assert (Termination.SIGNALLED, "SIGSEGV", {"o": b"x"}) == (died.ending, died.signal, died.files)
 
 
-def test_output_that_is_no_text_comes_back_as_it_was(piston: PistonSandbox) -> None:
+def test_binary_output_is_returned_unchanged(piston: PistonSandbox) -> None:
     """A server would replace the bytes."""
     program = "import sys; sys.stdout.buffer.write(bytes(range(256)))"
 
@@ -221,7 +221,7 @@ def test_a_file_that_can_not_be_is_refused(piston: PistonSandbox, name: str) -> 
         ended(piston, "", ProgramInput(files={name: b""}))
 
 
-def test_it_is_a_sandbox_that_says_what_it_is(piston: PistonSandbox, piston_server: PistonServer) -> None:
+def test_piston_sandbox_shows_its_address_and_versions(piston: PistonSandbox, piston_server: PistonServer) -> None:
     assert isinstance(piston, Sandbox)
     assert f"Piston at {piston_server.url} (python 3.11.2, c++ 12.2.0, c 12.2.0)" == piston.name
     assert "piston: python 3.11.2, c++ 12.2.0, c 12.2.0" == piston.identity

@@ -94,7 +94,7 @@ def test_output_and_files_come_back_as_they_were(piston: PistonSandbox) -> None:
     assert {"a b.bin": bytes(i * 7 % 256 for i in range(100_000))} == died.files
 
 
-def test_what_the_compiler_refuses_is_refused(piston: PistonSandbox) -> None:
+def test_compile_error_has_the_message_of_the_compiler(piston: PistonSandbox) -> None:
     with piston.prepared(Program(language=Language.CPP, source="int main() {\n  return x;\n}")) as ready:
         assert ready.refused is not None
         assert (Termination.EXITED, 1) == (ready.refused.ending, ready.refused.exit_code)
@@ -113,14 +113,14 @@ def test_messages_that_are_more_than_a_server_keeps_are_no_refusal() -> None:
             sandbox.prepared(program).__enter__()
 
 
-def test_nothing_of_ours_is_in_the_folder_and_the_end_of_errors_is_kept(piston: PistonSandbox) -> None:
+def test_folder_has_only_the_programs_files_and_stderr_keeps_its_end(piston: PistonSandbox) -> None:
     execution = ended(piston, LISTS, ProgramInput(stdin=b"x", files={"given": b""}, wanted=("none",)), language="cpp")
 
     assert b". .. a.out given " == execution.stdout
     assert b"x" * 4093 + b"end" == execution.stderr
 
 
-def test_to_compile_a_program_does_not_run_it(piston: PistonSandbox, piston_server: PistonServer) -> None:
+def test_compilation_does_not_run_the_program(piston: PistonSandbox, piston_server: PistonServer) -> None:
     """A program that would never end is ready at once."""
     before = piston_server.counts["/api/v2/execute"]
     with piston.prepared(Program(language=Language.CPP, source="int main() { for (;;); }")) as ready:

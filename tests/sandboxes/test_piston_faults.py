@@ -62,7 +62,7 @@ def at_once(sandbox: PistonSandbox, count: int, threads: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_trouble_is_borne(start: Start, use: Open, fault: str) -> None:
+def test_third_attempt_decides_after_two_faults(start: Start, use: Open, fault: str) -> None:
     """Twice in a row, the second time by a server that was looked at again: the third attempt decides."""
     server = start()
     sandbox = use(server)
@@ -135,7 +135,7 @@ def test_a_server_that_keeps_failing_is_dropped_and_readmitted(start: Start, use
     assert executions(sick) > before
 
 
-def test_when_all_are_gone_all_are_named(start: Start, use: Open) -> None:
+def test_error_names_all_servers_if_none_is_available(start: Start, use: Open) -> None:
     """With the reason of each; and who asks next need not wait for it again."""
     one, two = start(), start()
     sandbox = use(one, two)

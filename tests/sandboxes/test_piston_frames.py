@@ -38,13 +38,13 @@ FEED = ProgramInput(wanted=("none",))
     ],
     ids=["half", "no number", "more files", "another size", "hidden", "contents"],
 )
-def test_who_spoils_the_frame_is_not_judged(piston: PistonSandbox, number: int, text: str) -> None:
+def test_program_that_corrupts_the_frame_is_a_judge_error(piston: PistonSandbox, number: int, text: str) -> None:
     """What it has printed can't be known: an error of the judge, which makes a run red."""
     with pytest.raises(SandboxError, match="output of the program"):
         ended(piston, MEDDLING.format(number=number, text=text), FEED)
 
 
-def test_who_prints_a_frame_gains_nothing(piston: PistonSandbox) -> None:
+def test_frame_printed_by_a_program_is_ordinary_output(piston: PistonSandbox) -> None:
     """It is the program's own output, and comes back as such."""
     execution = ended(piston, FORGING, ProgramInput(wanted=("o",)))
 
@@ -52,13 +52,13 @@ def test_who_prints_a_frame_gains_nothing(piston: PistonSandbox) -> None:
     assert execution.stdout.startswith(b"crmeval-")
 
 
-def test_what_stands_before_a_frame_changes_nothing(piston: PistonSandbox) -> None:
+def test_text_before_a_frame_is_ignored(piston: PistonSandbox) -> None:
     execution = ended(piston, MEDDLING.format(number=1, text="0 0 9999 2\n"), FEED)
 
     assert (True, b"printed\n", {}) == (execution.succeeded, execution.stdout, execution.files)
 
 
-def test_who_kills_what_would_bring_its_output_back_has_crashed(piston: PistonSandbox) -> None:
+def test_program_that_kills_the_runner_has_crashed(piston: PistonSandbox) -> None:
     execution = ended(piston, "import os; print('yes', flush=True); os.kill(os.getppid(), 9)", FEED)
 
     assert (Termination.SIGNALLED, "SIGKILL", b"") == (execution.ending, execution.signal, execution.stdout)

@@ -25,7 +25,7 @@ def test_a_program_within_a_lower_limit_is_judged(caplog: pytest.LogCaptureFixtu
         sandbox.close()
 
 
-def test_who_runs_into_a_lower_limit_is_not_judged() -> None:
+def test_program_that_hits_a_lower_limit_of_the_server_is_a_judge_error() -> None:
     with PistonServer(Settings(maxima=LOW)) as server:
         sandbox = PistonSandbox(server.url, patience=QUICK)
 
@@ -39,7 +39,7 @@ def test_who_runs_into_a_lower_limit_is_not_judged() -> None:
         sandbox.close()
 
 
-def test_who_runs_into_a_lower_limit_is_run_where_there_is_more() -> None:
+def test_program_that_hits_a_lower_limit_is_run_on_another_server() -> None:
     """Of several servers one may allow more: time, output, or a longer input."""
     low = Settings(maxima={"run_timeout": 1000}, output_max_size=40_000, body_limit=100_000)
     with PistonServer(low) as first, PistonServer() as second:

@@ -177,7 +177,7 @@ def test_too_large_request_is_reported_with_advice() -> None:
         ran(recorded("body_over_100kb"))
 
 
-def test_a_silent_timeout_is_no_runtime_error() -> None:
+def test_timeout_without_stderr_is_not_a_runtime_error() -> None:
     """The seed looked for words in stderr, which is empty."""
     assert "wall time" == fate("sleep_timeout_default")
     assert b"" == execution(ran(recorded("sleep_timeout_default")), terms("sleep_timeout_default")).stderr
@@ -191,7 +191,7 @@ def test_a_server_that_granted_less_is_not_held_against_the_program() -> None:
         execution(ran(recorded("sleep_timeout_default")), wanted)
 
 
-def test_who_has_used_up_its_cpu_time_is_judged_whatever_the_server_grants() -> None:
+def test_program_over_its_cpu_time_is_judged_by_any_server() -> None:
     """Its 2.8 s are more than it may have, also where the wall clock was the server's."""
     wanted = replace(terms("ok"), limits=replace(LIMITS, cpu_seconds=2, wall_seconds=5))
 

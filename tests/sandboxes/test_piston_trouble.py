@@ -217,7 +217,7 @@ def test_a_standard_of_cpp_that_servers_do_not_compile_is_refused(use: Use) -> N
         (ProgramInput(wanted=("out.txt",)), "can't return files"),
     ],
 )
-def test_what_piston_would_spoil_is_a_judge_error(use: Use, feed: ProgramInput, message: str) -> None:
+def test_input_that_piston_would_change_is_a_judge_error(use: Use, feed: ProgramInput, message: str) -> None:
     sandbox, _ = use(1, Settings(languages=ALL))
 
     with (

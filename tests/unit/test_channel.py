@@ -105,7 +105,7 @@ def test_every_message_has_a_handler_and_survives_the_journey() -> None:
     assert (7, sent) == decode_message(encode((7, "Acquire", sent)))
 
 
-def test_half_of_a_surrogate_pair_in_a_text_becomes_an_escape() -> None:
+def test_lone_surrogate_in_a_message_is_escaped() -> None:
     """An exception may quote anything."""
     _, received = decode_message(encode((1, "Stop", Stop("openai:m", "odd \ud800"))))
 
@@ -294,7 +294,7 @@ def test_question_to_a_controller_that_is_gone_is_an_error() -> None:
             channel.ask(NextJob())
 
 
-def test_interrupted_question_does_not_spoil_the_next() -> None:
+def test_interrupted_question_does_not_affect_the_next() -> None:
     """Its answer comes later, and is ignored."""
     with controller() as run:
         channel, _ = connected(run)

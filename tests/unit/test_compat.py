@@ -46,7 +46,7 @@ def test_fixtures_of_a_real_item(request: pytest.FixtureRequest) -> None:
     assert "_pytest.tmpdir" == compat.fixture_module(request.node, "tmp_path")
 
 
-def test_there_is_no_time_limit_without_pytest_timeout() -> None:
+def test_time_limit_is_zero_without_pytest_timeout() -> None:
     """A run without the plugin has no such attribute."""
     config: Any = SimpleNamespace()
 

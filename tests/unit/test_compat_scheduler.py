@@ -80,7 +80,7 @@ def run(scheduler: Any, workers: Iterable[Worker], most: int = 100) -> None:  # 
 
 @SCOPED
 @pytest.mark.parametrize("before", range(7))
-def test_what_a_crashed_worker_had_is_run_by_others(kind: type[LoadScopeScheduling], before: int) -> None:
+def test_items_of_a_crashed_worker_are_run_by_others(kind: type[LoadScopeScheduling], before: int) -> None:
     """Once each, whenever it crashes; not what it crashed in: that would crash its successor, too."""
     scheduler, first, second, third = dealer(kind), Worker("gw0"), Worker("gw1"), Worker("gw2")
     ready(scheduler, first, second)
@@ -96,7 +96,7 @@ def test_what_a_crashed_worker_had_is_run_by_others(kind: type[LoadScopeScheduli
     assert (True, True) == (second.shutting_down, third.shutting_down)
 
 
-def test_what_a_crashed_worker_had_is_dealt_out_before_the_rest() -> None:
+def test_items_of_a_crashed_worker_are_assigned_first() -> None:
     """In its order: who waits for what comes before his own is not to wait for the end."""
     scheduler, first, second, third = dealer(LoadGroupScheduling), Worker("gw0"), Worker("gw1"), Worker("gw2")
     items = [f"{item}@pair" for item in ITEMS[:2]] + [f"{item}@two" for item in ITEMS[2:4]] + ITEMS[4:]
@@ -171,7 +171,7 @@ class Own(LoadFileScheduling):  # type: ignore[misc] # it has no types
         """Do as that plugin likes."""
 
 
-def test_other_ways_of_dealing_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_schedulers_are_not_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also those of a later xdist, and those of plugins that see to a crash themselves."""
     config: Any = Config()
     assert config is fixed_scheduler(config)

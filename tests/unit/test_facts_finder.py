@@ -85,7 +85,7 @@ def test_the_one_at_the_end_is_named(text: str, name: str) -> None:
     assert [] == [other for other in ("Dock sensors", "nothing") if follows(text, "opportunity_search", deals, [other])]
 
 
-def test_of_two_that_are_equal_none_is_the_smallest() -> None:
+def test_smallest_of_equal_values_is_undefined() -> None:
     """A question without an answer is no question."""
     assert "" == follows("Which deal is worth least?", "opportunity_search", [DOCKS, LATE, FLEET], ["Dock sensors"])
 

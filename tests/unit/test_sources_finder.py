@@ -88,13 +88,13 @@ def test_days_that_are_counted(said: str, day: str) -> None:
     assert {day} == counted_days(f"Make it {said}, please.", TODAY)
 
 
-def test_what_is_no_counted_day() -> None:
+def test_span_without_a_start_is_not_a_day() -> None:
     """A span alone has no beginning."""
     assert set() == counted_days("Give them two weeks more.", TODAY)
     assert [(2, "week"), (1, "month")] == [(span.count, span.unit) for span in spans("two weeks, or a month")]
 
 
-def test_a_value_is_said_as_a_whole() -> None:
+def test_value_must_be_mentioned_as_a_whole() -> None:
     assert says("Mail ann@b.example.", "ann@b.example")
     assert not says("Mail joann@b.example.", "ann@b.example")
     assert not says("Annabel called.", "Ann")
@@ -108,7 +108,7 @@ def test_a_finger_may_slip() -> None:
     assert not said_word("won", "I own it")
 
 
-def test_two_requests() -> None:
+def test_utterance_is_split_into_two_requests() -> None:
     """Fall apart where the second is announced."""
     assert [("Close it.", "move them.")] == requests("Close it. And since you're there, move them.")
     assert [] == requests("Close it and the deal. Move them.")
@@ -126,7 +126,7 @@ def test_two_requests() -> None:
         ("Write down that they called", "status", "Active", []),
     ],
 )
-def test_words(said: str, argument: str, value: str, expected: list[str]) -> None:
+def test_words_are_found_literally_or_by_their_stem(said: str, argument: str, value: str, expected: list[str]) -> None:
     """To the letter, and for a choice by its stem."""
     assert expected == sources(said, call("modify_client", client_id=uid("north"), **{argument: value}), argument)
 
@@ -146,7 +146,7 @@ def test_words(said: str, argument: str, value: str, expected: list[str]) -> Non
         ("Leave it", 84000, []),
     ],
 )
-def test_amounts(said: str, amount: float, expected: list[str]) -> None:
+def test_amounts_are_found_or_computed(said: str, amount: float, expected: list[str]) -> None:
     """Said, or worked out of what the record has: the fleet deal is worth 84,000."""
     due = call("modify_opportunity", opportunity_id=uid("fleet"), amount=amount)
 
@@ -174,7 +174,7 @@ def test_an_amount_that_can_be_looked_up() -> None:
         ("Push it by two weeks", "2025-11-16", []),
     ],
 )
-def test_days(said: str, day: str, expected: list[str]) -> None:
+def test_days_are_found_counted_or_computed(said: str, day: str, expected: list[str]) -> None:
     """Said, counted from the day that the user says it is, or from what the record has: 30 November 2025."""
     due = call("modify_opportunity", opportunity_id=uid("fleet"), close_date=day)
 
@@ -228,12 +228,12 @@ def test_contract_is_pending_by_default() -> None:
         (f"Quote {uid('small')}", "quote_id", "small", ["said"]),
     ],
 )
-def test_records(said: str, argument: str, name: str, expected: list[str]) -> None:
+def test_records_are_found_by_name_id_or_relation(said: str, argument: str, name: str, expected: list[str]) -> None:
     """By name, by id, by what they belong to and how they differ."""
     assert expected == sources(said, call("look", **{argument: uid(name)}), argument)
 
 
-def test_what_was_talked_of_last() -> None:
+def test_pronoun_refers_to_the_record_of_the_turn_before() -> None:
     """A pronoun means the record of the turn before, and what is further back if that was of another kind."""
     due = call("modify_opportunity", opportunity_id=uid("fleet"), stage="Proposal")
     fleet = event(call("view_opportunity_details", opportunity_id=uid("fleet")), dict(FLEET))
@@ -246,7 +246,7 @@ def test_what_was_talked_of_last() -> None:
     assert [] == sources("Move it on", due, "opportunity_id")
 
 
-def test_what_belongs_to_what_was_talked_of() -> None:
+def test_related_record_is_found_by_the_current_one() -> None:
     """Their deal, the quote for it."""
     north = event(call("client_search", name="Northwind"), [dict(NORTH)])
     fleet = event(call("view_opportunity_details", opportunity_id=uid("fleet")), dict(FLEET))
@@ -256,7 +256,7 @@ def test_what_belongs_to_what_was_talked_of() -> None:
     assert [] == sources("The quote on it", call("look", quote_id=uid("large")), "quote_id", fleet)
 
 
-def test_what_belongs_comes_first_if_the_words_say_so() -> None:
+def test_related_record_takes_precedence_if_the_words_require_it() -> None:
     """After one of two quotes was shown, *the bigger quote on it* is still that of the deal."""
     shown = event(call("quote_search", opportunity_id=uid("fleet"), status="Draft"), [dict(SMALL_QUOTE)])
 
@@ -266,7 +266,7 @@ def test_what_belongs_comes_first_if_the_words_say_so() -> None:
     assert ["last record"] == sources("Send it", call("look", quote_id=uid("small")), "quote_id", shown)
 
 
-def test_what_was_asked_for_in_vain_is_still_talked_of() -> None:
+def test_record_of_an_unanswered_request_is_still_the_subject() -> None:
     """Where the agent asked back, only the words of the turn before tell who is meant."""
     harbor = event(call("client_search", name="Harbor Light Logistics"), [dict(HARBOR)])
     named = event(call(""), text="Mira at Harbor Light Logistics has a new number")
@@ -277,7 +277,7 @@ def test_what_was_asked_for_in_vain_is_still_talked_of() -> None:
     assert [] == sources("It is 5", call("look", contact_id=uid("mira")), "contact_id", described, harbor)
 
 
-def test_one_of_several_that_were_shown() -> None:
+def test_one_of_several_shown_records_is_found_by_the_reply_or_the_words() -> None:
     """That which the reply named, or which the words tell from the others."""
     shown: list[Json] = [dict(FLEET), dict(LOOMS)]
     listed = call("list_opportunities")
@@ -306,7 +306,7 @@ def test_the_kind_of_record() -> None:
     assert [] == sources("Note: Called.", call("add_note", **{**due.arguments, "entity_type": "Client"}), "entity_type")
 
 
-def test_what_a_search_looks_for() -> None:
+def test_search_criteria_are_found_in_the_words_or_the_record() -> None:
     """What was said, in whatever case, or what the record has that is meant."""
     due = call("client_search", name="Northwind Mills")
 
@@ -315,7 +315,7 @@ def test_what_a_search_looks_for() -> None:
     assert [] == sources("Who owns Harbor Lights Cafe?", due, "name")
 
 
-def test_what_was_refused_is_still_open() -> None:
+def test_values_of_a_refused_request_are_still_known() -> None:
     due = call("create_new_client", name="Ada Works", email="a@b.example", status="Active")
     words = ["Create Ada Works, active, with a@taken.example", "Then a@b.example"]
 

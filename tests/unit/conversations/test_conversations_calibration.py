@@ -107,7 +107,7 @@ def test_each_kind_is_tried_as_often_as_asked_for() -> None:
     assert 2 == found.corrupted["read dropped"].tried
 
 
-def test_what_one_case_has_no_variants_for_is_left_to_the_next() -> None:
+def test_tries_without_variants_in_one_case_move_to_the_next() -> None:
     """Tries are spread over all cases, but not lost."""
     plain = conversation(turn("Look.", call("look")))
     cases = [plain, plain, CASE]
@@ -134,7 +134,7 @@ def test_the_figures_are_json() -> None:
     assert {"tried": 2, "right": 2, "share": 1.0, "misses": []} == document["corrupted"]["read dropped"]
 
 
-def test_of_many_misses_the_first_are_kept() -> None:
+def test_first_misses_are_kept() -> None:
     tally = AgentAccuracy(kind="silence")
 
     for number in range(KEPT + 3):

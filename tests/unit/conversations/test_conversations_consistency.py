@@ -71,7 +71,7 @@ def test_a_call_that_does_otherwise_than_expected() -> None:
     assert [] == found(turn(succeeds=False, refusal="NOT found"), answers=[refused])
 
 
-def test_a_tool_that_does_not_exist_is_no_refusal() -> None:
+def test_call_of_an_unknown_tool_is_not_an_expected_refusal() -> None:
     """It is a misprint, also where a refusal is expected."""
     unknown = exchange(error=ToolError(kind="unknown_tool", message="There is no tool"))
 

@@ -31,25 +31,25 @@ def words(given: Turn, result: ToolResult, *, recites: bool = False) -> str:
 
 
 @pytest.mark.parametrize("recites", [False, True])
-def test_it_makes_the_call_of_the_answer_key(*, recites: bool) -> None:
+def test_oracle_makes_the_call_of_the_answer_key(*, recites: bool) -> None:
     """Nothing more, nothing less."""
     oracle = Oracle(conversation(ADD), recites=recites)
 
     assert calls(call("create_new_client", name="Ada", tags=["new"])) == oracle.reply([user_says("Add Ada.")], ())
 
 
-def test_it_makes_the_call_as_the_case_writes_it() -> None:
+def test_oracle_makes_the_call_in_the_form_of_the_case() -> None:
     """Not in the canonical form: the published score compares to the letter."""
     nested = call("client_search", criteria={"name": "Ada"}, status=None)
 
     assert calls(nested) == Oracle(conversation(turn("Find Ada.", nested))).reply([user_says("Find Ada.")], ())
 
 
-def test_of_a_change_that_was_made_it_says_so() -> None:
+def test_oracle_confirms_a_change() -> None:
     assert "Done." == words(ADD, ToolResult(value=ADA))
 
 
-def test_it_does_not_argue_with_a_refusal() -> None:
+def test_oracle_reports_a_refusal() -> None:
     """It passes it on; a case may expect one."""
     assert "That was not possible: already in use" == words(ADD, REFUSAL)
 
@@ -62,12 +62,12 @@ def test_it_does_not_argue_with_a_refusal() -> None:
         ([], "There is nothing like that in the CRM."),
     ],
 )
-def test_it_says_what_was_found(value: Json, expected: str) -> None:
+def test_oracle_names_the_rows_that_were_found(value: Json, expected: str) -> None:
     """By name, each once; or that there is nothing."""
     assert expected == words(turn("Find a.", FIND), ToolResult(value=value))
 
 
-def test_it_says_what_the_case_wants_to_hear() -> None:
+def test_oracle_names_the_facts_of_the_case() -> None:
     """References to this turn and those before it are those of the CRM that it plays on."""
     case = conversation(turn("Add.", call("write")), turn("And?", FIND, facts=["{{turn_1.id}} and {{turn_2.id}}", 7]))
 
@@ -76,7 +76,7 @@ def test_it_says_what_the_case_wants_to_hear() -> None:
     assert "Done: row-1 and row-2, 7." == transcript.exchanges[1].reply
 
 
-def test_it_says_nothing_about_what_the_case_does_not_want_to_hear() -> None:
+def test_oracle_names_no_facts_if_the_case_expects_none() -> None:
     """No facts are not the same as facts that follow from the result."""
     assert "Done." == words(turn("Find a.", FIND, facts=[]), ToolResult(value=[ADA]))
 
@@ -85,7 +85,7 @@ class TestReciting:
     """For the published score, which knows replies to the letter only."""
 
     @pytest.mark.parametrize("result", [ToolResult(value=[ADA]), ToolResult(value=[]), REFUSAL])
-    def test_it_says_the_published_reply(self, result: ToolResult) -> None:
+    def test_oracle_can_recite_the_published_reply(self, result: ToolResult) -> None:
         """True or not."""
         published = turn(
             "Find a.", FIND, answer=PublishedReply(text="Found Zoe, made 2025-11-11.", others=("Found her.",))
@@ -116,7 +116,7 @@ class TestReciting:
         assert "Done: Ada." == words(published, ToolResult(value=[ADA]))
 
 
-def test_it_plays_every_turn_in_its_order() -> None:
+def test_oracle_plays_the_turns_in_order() -> None:
     """References are those of the CRM that it plays on."""
     crm = PaperCrm()
     case = conversation(
@@ -134,7 +134,7 @@ def test_it_plays_every_turn_in_its_order() -> None:
     ] == crm.calls
 
 
-def test_it_keeps_nothing_in_mind() -> None:
+def test_oracle_keeps_no_state() -> None:
     """The messages decide: asked again, it answers the same, and the case stays as it was."""
     case = conversation(ADD, turn("And Bob.", call("write", name="Bob", after="{{turn_1.id}}")))
     oracle = Oracle(case)
@@ -149,14 +149,14 @@ def test_it_keeps_nothing_in_mind() -> None:
     assert call("create_new_client", name="Ada", tags=["new"]) == case.turns[0].expectation.call
 
 
-def test_it_looks_at_no_tools() -> None:
+def test_oracle_ignores_the_offered_tools() -> None:
     """It knows what to call, also where there is nothing to be called."""
     assert Oracle(conversation(ADD)).reply([user_says("Add Ada.")], ()) == Oracle(conversation(ADD)).reply(
         [user_says("Add Ada.")], PaperCrm.tools
     )
 
 
-def test_its_name_is_oracle() -> None:
+def test_name_of_the_oracle_is_oracle() -> None:
     assert "oracle" == Oracle(conversation(ADD)).name
 
 
@@ -192,14 +192,14 @@ def test_oracle_reports_the_result_of_every_call() -> None:
     ).reply(messages, ())
 
 
-def test_what_can_not_be_done_it_declines_at_once() -> None:
+def test_oracle_declines_a_request_without_a_call() -> None:
     """It calls nothing."""
     given = turn("Book a flight.", NO_CALL, succeeds=False)
 
     assert says("That is not something the CRM can do.") == Oracle(conversation(given)).reply([user_says("Book.")], ())
 
 
-def test_it_asks_back_where_more_must_be_known() -> None:
+def test_oracle_asks_for_missing_details() -> None:
     """At once, or after it has looked; then it names what there is to choose from, and claims nothing."""
     at_once = Turn(utterance="Add a client.", expectation=Expectation(call=NO_CALL, asks=True, facts=["status"]))
 

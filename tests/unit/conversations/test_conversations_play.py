@@ -29,7 +29,7 @@ WRITE = calls(call("write", name="Ada"))
 FIRST_ROW = crm_says([ToolResult(value={"id": "row-1"})])
 
 
-def test_a_turn_is_said_called_answered_and_closed() -> None:
+def test_transcript_has_utterance_calls_results_and_reply_in_order() -> None:
     """Utterance, call, result, words: the transcript holds them in that order, and what came to light."""
     messages = (user_says("Add Ada."), agent_says(WRITE), FIRST_ROW, agent_says(says("Done.")))
 
@@ -44,7 +44,7 @@ def test_every_turn_is_an_exchange_of_its_own() -> None:
     assert ["One.", "Two.", "Three."] == [exchange.messages[0].text for exchange in transcript.exchanges]
 
 
-def test_the_agent_is_shown_what_was_said_so_far_and_nothing_else() -> None:
+def test_agent_sees_only_the_messages_so_far() -> None:
     """No turn, no expectation, no later utterance: messages are all there is."""
     agent = Reciting(WRITE, says("Done."), says("Bye."))
 
@@ -205,7 +205,7 @@ class TestWhatTheUserRefersTo:
         """Otherwise one mistake of the agent would make nonsense of all later turns."""
         assert "Call row-9." == self.said(says("Done."), known="row-9")
 
-    def test_what_happened_goes_before_what_is_known(self) -> None:
+    def test_references_use_actual_results_before_those_of_the_reference(self) -> None:
         """The reference has ids of its own."""
         assert "Call row-1." == self.said(WRITE, says("Done."), known="row-9")
 

@@ -77,11 +77,11 @@ def test_a_call_is_resolved_in_its_arguments() -> None:
         "{{turn_1.client_id.name}}",
     ],
 )
-def test_what_nothing_answers_stays_as_it_is(written: str) -> None:
+def test_unknown_references_are_left_unchanged(written: str) -> None:
     assert written == resolve(written, OUTPUTS)
 
 
-def test_what_a_row_says_is_not_a_reference() -> None:
+def test_references_in_values_of_rows_are_not_resolved() -> None:
     """Otherwise the name of a client could ask for the rest of the CRM."""
     assert "Acme {{turn_2.name}}" == resolve("{{turn_1.name}}", OUTPUTS)
 
@@ -145,7 +145,7 @@ class TestWhatATurnBringsToLight:
 
         assert MADE == output_of(answered, call("view_opportunity_details", opportunity_id="o-1"))
 
-    def test_what_the_expected_call_did_not_find_is_not_there(self) -> None:
+    def test_empty_result_of_the_expected_call_has_no_columns(self) -> None:
         """Even if it is known that it should have been: the agent has deleted it, say."""
         assert {} == output_of([(SEARCH, got([]))], SEARCH, KNOWN)
 
@@ -167,7 +167,7 @@ class TestWhatATurnBringsToLight:
         assert KNOWN == output_of([(call("write"), got(MADE))], SEARCH, KNOWN)
         assert KNOWN == output_of([], SEARCH, KNOWN)
 
-    def test_otherwise_nothing(self) -> None:
+    def test_turn_without_the_expected_call_has_no_output(self) -> None:
         """Which is not the same as an empty result."""
         assert output_of([(call("write"), got(MADE))], SEARCH) is None
         assert output_of([], SEARCH) is None

@@ -39,7 +39,7 @@ KNOWN = [
         "By Friday, please.",
     ],
 )
-def test_values_of_the_facts_may_be_said_in_other_words(text: str) -> None:
+def test_values_of_the_facts_may_be_reformatted(text: str) -> None:
     assert [] == list(invented(text, KNOWN))
 
 
@@ -59,11 +59,11 @@ def test_value_of_its_own_is_found(text: str, found: list[str]) -> None:
     assert found == list(invented(text, KNOWN))
 
 
-def test_values_that_the_assistant_has_said_may_be_repeated() -> None:
+def test_values_from_the_assistant_may_be_repeated() -> None:
     assert [] == list(invented("Yes, the one over 99,000 for Globex.", [*KNOWN, "Do you mean Globex, $99,000?"]))
 
 
-def test_facts_whose_values_were_never_said_are_found() -> None:
+def test_facts_that_the_user_never_mentioned_are_found() -> None:
     user = SimulatedUser(goal="x", facts=KNOWN)
     said = [KNOWN[0], "The amount is 12,500.50, closing 2026-03-31."]
     transcript = Transcript(exchanges=[Exchange(messages=[user_says(text)]) for text in said])

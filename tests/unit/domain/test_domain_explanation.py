@@ -184,7 +184,7 @@ def test_text_of_several_lines_keeps_its_lines() -> None:
     assert ["    user   One", "           Two", "           ", "           Four"] == speech[1:]
 
 
-def test_turn_that_was_cut_off_says_so() -> None:
+def test_turn_that_was_cut_off_is_marked() -> None:
     scores = (Score(name="reply", value=0.0, reason="turn 1: it said nothing"),)
 
     assert ["    (stopped: the agent used up its steps)", "    ✗ reply: it said nothing"] == output(

@@ -33,7 +33,7 @@ def test_pass_at_k_is_the_share_of_all_draws_with_a_solution(solved: int, wrong:
         (10_000, 5_000, 5_001, 1.0),
     ],
 )
-def test_known_values(samples: int, solved: int, k: int, expected: float) -> None:
+def test_pass_at_k_has_the_published_values(samples: int, solved: int, k: int, expected: float) -> None:
     assert pytest.approx(expected) == pass_at(samples, solved, k)
 
 

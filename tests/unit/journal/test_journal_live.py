@@ -15,7 +15,7 @@ def case(name: str, since: float, **changes: Any) -> dict[str, Any]:  # noqa: AN
     return {**known, "confidential": False, "messages": [{"speaker": "user", "text": "Hello"}], **changes}
 
 
-def test_what_all_processes_do_is_read_together(tmp_path: Path) -> None:
+def test_live_states_of_all_processes_are_read_together(tmp_path: Path) -> None:
     """The case that is played longest comes first."""
     live.write(tmp_path, live.CONTROLLER, traffic=["3 calls waiting for a rate limit"])
     live.write(tmp_path, "gw0", playing=[case("late", 200.0), case("secret", 150.0, confidential=True, messages=[])])

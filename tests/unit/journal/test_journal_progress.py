@@ -201,7 +201,7 @@ def test_pace_is_unknown_before_the_first_trial_ends() -> None:
     assert (None, None) == (paced().per_second(10.0), paced().eta(5, 10.0))
 
 
-def test_nothing_left_takes_no_time() -> None:
+def test_eta_of_a_finished_run_is_zero() -> None:
     assert 0.0 == paced().eta(0, 10.0)
 
 

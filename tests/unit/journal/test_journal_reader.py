@@ -61,7 +61,7 @@ def test_journal_that_does_not_exist_yet_is_empty(path: Path) -> None:
         assert (0, 3) == done(follower)
 
 
-def test_nothing_is_read_twice(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_follower_reads_each_line_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[bytes] = []
     decode = reader.decoded_line
 

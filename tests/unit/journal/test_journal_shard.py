@@ -84,7 +84,7 @@ def test_two_suites_can_have_the_same_ids() -> None:
     assert {1, 2, 3, 4} == set(assigned)
 
 
-def test_there_can_be_more_shards_than_cases() -> None:
+def test_more_shards_than_cases_are_allowed() -> None:
     assert 3 == len(set(assigned_shards("crm", {"one": 1.0, "two": 1.0, "three": 1.0}, 8).values()))
 
 

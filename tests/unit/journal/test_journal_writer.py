@@ -139,7 +139,7 @@ def test_bills_are_read_back(path: Path) -> None:
     assert [0.25, None] == [each.bill and each.bill.cost for each in journal.read(path).trials.values()]
 
 
-def test_everything_ever_spent_counts(path: Path) -> None:
+def test_cost_of_earlier_parts_counts_for_the_budget(path: Path) -> None:
     """Including repeated trials and their judge: a resumed run has no new budget."""
     written(path, paid("one", 0.25, 0.5, Verdict.ERRORED), paid("two", 2.0), trial("three"))
     written(path, paid("one", 0.125))

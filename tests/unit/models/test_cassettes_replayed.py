@@ -101,7 +101,7 @@ def test_a_recording_that_is_recorded_again_is_the_same(tape: Path) -> None:
     assert before == (tape / FILE).read_bytes()
 
 
-def test_what_the_reader_has_to_know_is_replayed(tmp_path: Path) -> None:
+def test_notes_of_the_recording_are_replayed(tmp_path: Path) -> None:
     """A setting that the model refused was left out when it was recorded, too; also when another trial is added."""
     noted = meter(*TWO_STEPS)
     noted.note("gpt-4.1 rejects temperature: omitted")
@@ -122,7 +122,7 @@ def test_notes_are_recorded_without_secrets(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("notes", ["7", '"odd"', "null", "{}"])
-def test_notes_that_are_none_are_passed_over(tape: Path, notes: str) -> None:
+def test_invalid_notes_are_ignored(tape: Path, notes: str) -> None:
     """The answers are there."""
     path = tape / FILE
     path.write_text(path.read_text(encoding="utf-8").replace('{"provider', f'{{"notes": {notes}, "provider', 1))
@@ -204,7 +204,7 @@ def test_every_trial_has_its_own_recording(tape: Path) -> None:
     assert ["Again."] == words(replayed(tape, FIRST.prompt, purpose=second))
 
 
-def test_what_the_judge_said_is_not_what_the_agent_said(tape: Path) -> None:
+def test_recordings_of_judge_and_agent_are_separate(tape: Path) -> None:
     """Although both may be asked the same."""
     judge = replace(PURPOSE, role="judge")
     cassettes.write(tape, meter(asking(ASKED, reply=says("Guilty.")), purpose=judge))
@@ -213,7 +213,7 @@ def test_what_the_judge_said_is_not_what_the_agent_said(tape: Path) -> None:
     assert [""] == words(replayed(tape, FIRST.prompt))
 
 
-def test_a_case_without_a_cassette_says_so(tape: Path) -> None:
+def test_missing_cassette_is_reported_with_the_command_to_record_it(tape: Path) -> None:
     """And how to get one."""
     said = refusal(tape, FIRST.prompt, purpose=replace(PURPOSE, case="quote-0002"))
 
@@ -229,7 +229,7 @@ def test_a_broken_cassette_is_named(tape: Path) -> None:
     assert f"{tape / FILE}:4: not an exchange" in refusal(tape, FIRST.prompt)
 
 
-def test_a_request_that_was_recorded_less_often_says_so(tape: Path) -> None:
+def test_request_sent_more_often_than_recorded_is_reported(tape: Path) -> None:
     """Nothing differs."""
     said = refusal(tape, SECOND.prompt, SECOND.prompt)
 
@@ -306,7 +306,7 @@ def test_a_request_that_was_not_recorded_shows_what_differs(
         (replace(IDENTITY, settings={"temperature": 1.0, "max_output_tokens": 800}), "the settings differ"),
     ],
 )
-def test_another_model_was_not_recorded(tape: Path, identity: ModelIdentity, what: str) -> None:
+def test_other_model_or_settings_are_not_replayed(tape: Path, identity: ModelIdentity, what: str) -> None:
     """Nor the same one with other settings."""
     with opened(UsageMeter(purpose=PURPOSE)), pytest.raises(ModelError, match=what):
         model(tape, identity).complete(FIRST.prompt)
@@ -485,7 +485,7 @@ def test_a_transcript_that_lost_a_secret_is_not_played(tmp_path: Path) -> None:
         ({}, "no judge gave an answer in this trial"),
     ],
 )
-def test_a_transcript_without_a_judge_says_so(tmp_path: Path, record: dict[str, Any], why: str) -> None:
+def test_missing_judge_in_a_transcript_is_reported(tmp_path: Path, record: dict[str, Any], why: str) -> None:
     """There is nothing that could be recorded into it."""
     transcript(tmp_path, TWO_STEPS, record=record)
 
@@ -514,7 +514,7 @@ def test_a_transcript_is_not_recorded_again(tmp_path: Path) -> None:
         ('{"schema": "crmeval.transcript/1", "exchanges": [{}]}', "it has no 'ending'"),
     ],
 )
-def test_a_document_that_is_no_transcript_is_named(tmp_path: Path, content: str, why: str) -> None:
+def test_invalid_transcript_is_reported_with_the_reason(tmp_path: Path, content: str, why: str) -> None:
     """With the reason."""
     transcript(tmp_path, TWO_STEPS)
     path = tmp_path / FILE.replace(".jsonl", ".json")
@@ -532,7 +532,7 @@ def test_a_model_that_is_asked_outside_of_a_trial_was_not_recorded(tape: Path) -
         model(tape).complete(FIRST.prompt)
 
 
-def test_a_replaying_model_says_who_it_is(tape: Path) -> None:
+def test_replaying_model_has_the_identity_of_the_recorded_one(tape: Path) -> None:
     """The one that was recorded."""
     assert IDENTITY == model(tape).identity
 

@@ -128,7 +128,7 @@ def test_a_connection_is_kept_only_after_a_response_with_a_known_end() -> None:
 
 
 @pytest.mark.parametrize("first", [b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x", b"HTTP/2.0 200 OK"])
-def test_another_protocol_is_refused(first: bytes) -> None:
+def test_other_protocols_are_refused(first: bytes) -> None:
     with pytest.raises(httpx2.RemoteProtocolError):
         ResponseReader().feed(first + b"\r\n\r\n")
 

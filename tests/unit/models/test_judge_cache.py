@@ -32,14 +32,14 @@ def files(cache: JudgementCache) -> list[Path]:
     return [path for path in cache.folder.rglob("*") if path.is_file()]
 
 
-def test_what_was_kept_is_found(cache: JudgementCache) -> None:
+def test_stored_judgement_is_found_and_marked_as_cached(cache: JudgementCache) -> None:
     """It is known to be from the cache, and has cost nothing."""
     cache.keep(KEY, WISE, GRADES[:1] * 2)
 
     assert Judgement(grades=GRADES[:1] * 2, cached=True, key=KEY) == cache.find(KEY, 2)
 
 
-def test_what_was_not_kept_is_not_found(cache: JudgementCache) -> None:
+def test_missing_judgement_creates_no_folder(cache: JudgementCache) -> None:
     """And no folder is made for it."""
     assert cache.find(KEY, 2) is None
     assert not cache.folder.exists()
@@ -143,7 +143,7 @@ def test_transcript_does_not_answer_for_another_judgement(told: Mapping[str, Any
     assert ReplayedJudgements(lambda: told).find(KEY, 2) is None
 
 
-def test_a_transcript_with_grades_that_are_none_is_no_judgement() -> None:
+def test_transcript_with_invalid_grades_is_refused() -> None:
     """It was tampered with."""
     with pytest.raises(CorruptError, match="transcript"):
         ReplayedJudgements(lambda: {**TOLD.to_dict(), "grades": [{"attempt": 7}]}).find(KEY, 2)

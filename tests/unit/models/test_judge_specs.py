@@ -36,7 +36,7 @@ def test_a_number_of_opinions_is_given_once() -> None:
         parse_judge("openai:gpt-4.1?samples=3&samples=5")
 
 
-def test_what_is_left_is_a_spec_of_a_model() -> None:
+def test_judge_spec_without_its_own_parameters_is_a_model_spec() -> None:
     """Those who make models can read it."""
     spec, _ = parse_judge("anthropic:claude-sonnet-4-5?samples=5&max_output_tokens=2000")
 

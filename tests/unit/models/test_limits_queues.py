@@ -65,7 +65,7 @@ def test_an_answer_lets_two_in() -> None:
     assert 2 == len(hall.admit())
 
 
-def test_who_came_first_goes_first() -> None:
+def test_calls_of_a_model_are_admitted_in_order() -> None:
     """Within a model."""
     hall = Hall("* 60rpm")
     tickets = hall.join(calls=5)
@@ -100,7 +100,7 @@ def test_models_share_a_cap_with_a_wildcard() -> None:
     assert [first, second, third] == order
 
 
-def test_who_asks_again_goes_first_across_models_that_share_a_cap() -> None:
+def test_retries_go_first_across_models_that_share_a_cap() -> None:
     """He has lost time already; the cap is kept all the same."""
     hall = Hall("openai:* 1rpm")
     first, second, again = hall.join(GPT)[0], hall.join(GPT)[0], hall.join(MINI, again=True)[0]
@@ -173,7 +173,7 @@ def test_no_pause_is_longer_than_two_minutes(said: float, delay: float) -> None:
 
 
 @pytest.mark.parametrize("said", [-5.0, float("nan"), 0.0])
-def test_a_pause_that_is_none_is_passed_over(said: float) -> None:
+def test_invalid_retry_after_is_ignored(said: float) -> None:
     """The model goes on."""
     hall = Hall()
     asking = hall.join()

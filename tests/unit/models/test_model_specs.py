@@ -75,7 +75,7 @@ def test_the_temperature_can_be_left_to_the_model() -> None:
         ("openai:m?temperature=", "is not a number"),
     ],
 )
-def test_what_cannot_be_is_refused_with_the_reason(spec: str, told: str) -> None:
+def test_invalid_spec_is_refused_with_the_reason(spec: str, told: str) -> None:
     """What cannot be is refused with the reason."""
     with pytest.raises(SpecError, match=told.replace("?", r"\?")):
         ModelSpec.parse(spec)

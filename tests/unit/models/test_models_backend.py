@@ -46,7 +46,7 @@ def test_a_list_is_looked_at_each_time() -> None:
     assert ["add_note", "add_deal"] == once.of(shown)
 
 
-def test_not_every_tuple_there_ever_was_is_remembered() -> None:
+def test_cache_of_tools_is_bounded() -> None:
     """And none is taken for another one: it is kept as long as it is known."""
     once = ToolsCache(Counted())
 
@@ -54,7 +54,7 @@ def test_not_every_tuple_there_ever_was_is_remembered() -> None:
     assert MOST >= len(once._known)  # noqa: SLF001 (only this test uses it)
 
 
-def test_how_long_tools_are_is_found_out_once() -> None:
+def test_length_of_the_tools_is_computed_once() -> None:
     """They are longer than all that is said, and the same in every dialogue."""
     looks: list[str] = []
 

@@ -37,7 +37,7 @@ def test_a_cassette_can_be_read_by_people(tmp_path: Path, snapshot: SnapshotAsse
     assert snapshot == (tmp_path / FILE).read_text(encoding="utf-8")
 
 
-def test_what_never_changes_is_kept_once(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+def test_system_prompt_and_tools_are_stored_once(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     """System prompt and tools, line by line."""
     cassettes.write(tmp_path, meter(*TWO_STEPS))
 
@@ -66,7 +66,7 @@ def test_request_that_does_not_continue_the_previous_one_is_stored_completely(tm
     assert [] == lines(tmp_path / FILE)[3]["added"]
 
 
-def test_what_a_judge_was_asked_is_beside(tmp_path: Path) -> None:
+def test_requests_of_a_judge_have_a_cassette_of_their_own(tmp_path: Path) -> None:
     cassettes.write(tmp_path, meter(TWO_STEPS[0], purpose=replace(PURPOSE, role="judge")))
 
     assert ["quote-0001.judge.jsonl"] == [path.name for path in (tmp_path / "crm/gpt-4.1").iterdir()]
@@ -110,7 +110,7 @@ def test_trials_of_a_case_live_together(tmp_path: Path) -> None:
     assert before[1][0].key != before[2][0].key
 
 
-def test_to_write_what_is_there_changes_nothing(tmp_path: Path) -> None:
+def test_writing_the_same_cassette_changes_nothing(tmp_path: Path) -> None:
     """Not a byte."""
     cassettes.write(tmp_path, meter(*TWO_STEPS))
     before = (tmp_path / FILE).read_bytes()
@@ -119,7 +119,7 @@ def test_to_write_what_is_there_changes_nothing(tmp_path: Path) -> None:
     assert before == (tmp_path / FILE).read_bytes()
 
 
-def test_who_asked_nothing_has_no_cassette(tmp_path: Path) -> None:
+def test_trial_without_model_calls_has_no_cassette(tmp_path: Path) -> None:
     """The oracle, for one."""
     cassettes.write(tmp_path, meter())
 
@@ -197,9 +197,7 @@ SECRETS = CANARY, BASIC, JWT, NAMED = (
         pytest.param(TWO_STEPS, [False, False], id="nothing"),
     ],
 )
-def test_an_exchange_that_a_secret_was_taken_out_of_says_so(
-    tmp_path: Path, told: Sequence[ModelCall], marks: list[bool]
-) -> None:
+def test_redacted_exchange_is_marked(tmp_path: Path, told: Sequence[ModelCall], marks: list[bool]) -> None:
     """Both to people and to those who play it again."""
     cassettes.write(tmp_path, meter(*told), Redactor([CANARY]))
 
@@ -217,7 +215,7 @@ def test_an_exchange_that_a_secret_was_taken_out_of_says_so(
         "[redacted]",
     ],
 )
-def test_what_may_be_part_of_an_answer_is_recorded_as_it_is(tmp_path: Path, text: str) -> None:
+def test_text_that_could_be_part_of_an_answer_is_not_redacted(tmp_path: Path, text: str) -> None:
     """Another answer would be played to another verdict."""
     cassettes.write(tmp_path, meter(asking(user_says(text), reply=calls(call("search", name=text)))))
 
@@ -225,7 +223,7 @@ def test_what_may_be_part_of_an_answer_is_recorded_as_it_is(tmp_path: Path, text
     assert (calls(call("search", name=text)), False) == (exchange.completion.reply, exchange.redacted)
 
 
-def test_what_is_recorded_does_not_depend_on_the_environment(tmp_path: Path) -> None:
+def test_cassettes_do_not_depend_on_the_environment(tmp_path: Path) -> None:
     """Other people have other secrets."""
     cassettes.write(tmp_path / "one", meter(*TWO_STEPS), Redactor([CANARY]))
     cassettes.write(tmp_path / "other", meter(*TWO_STEPS))
@@ -265,7 +263,7 @@ def test_invalid_exchange_is_reported_with_its_line(tmp_path: Path, content: str
     assert str(caught.value).endswith("restore the file, or delete it and record it again")
 
 
-def test_a_field_of_another_type_is_no_exchange(tmp_path: Path) -> None:
+def test_exchange_with_a_field_of_the_wrong_type_is_refused(tmp_path: Path) -> None:
     """Each of them is looked at."""
     [good] = cassettes.lines_of([TWO_STEPS[0]], 1)
     path = tmp_path / "case.jsonl"
@@ -296,7 +294,7 @@ def test_file_that_is_not_a_cassette_is_not_overwritten(tmp_path: Path) -> None:
     assert "notes\n" == (tmp_path / FILE).read_text(encoding="utf-8")
 
 
-def test_a_folder_that_is_none_is_named(tmp_path: Path) -> None:
+def test_invalid_folder_is_named_in_the_error(tmp_path: Path) -> None:
     """Also to root, who may write anywhere."""
     (tmp_path / "file").write_text("", encoding="utf-8")
 
@@ -339,7 +337,7 @@ def test_a_cassette_is_a_file_like_others(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "other").stat().st_mode) == stat.S_IMODE((tmp_path / FILE).stat().st_mode)
 
 
-def test_workers_who_write_trials_of_one_case_do_not_lose_any(tmp_path: Path) -> None:
+def test_workers_that_write_trials_of_one_case_lose_none(tmp_path: Path) -> None:
     """At the same time."""
     program = f"""
 import sys

@@ -52,7 +52,7 @@ def test_permits_are_numbers_of_their_own() -> None:
         assert 8 == len({permit_of(limits, GPT) for _ in range(8)})
 
 
-def test_who_has_to_wait_gets_a_permit_that_is_given_back() -> None:
+def test_waiting_call_gets_a_released_permit() -> None:
     """The ninth waits for the first."""
     with open_limits() as (limits, threads):
         permits = [permit_of(limits, GPT) for _ in range(8)]
@@ -63,7 +63,7 @@ def test_who_has_to_wait_gets_a_permit_that_is_given_back() -> None:
         assert ninth.result(SOON) not in permits
 
 
-def test_who_waits_for_a_cap_gets_a_permit_when_its_time_has_come() -> None:
+def test_call_waiting_for_a_cap_is_admitted_when_it_allows() -> None:
     with open_limits("* 600rpm") as (limits, threads):
         futures = [threads.submit(permit_of, limits, GPT, 100) for _ in range(8)]
 
@@ -92,7 +92,7 @@ def test_threads_are_served_in_the_order_in_which_they_came() -> None:
     assert list(range(50)) == served
 
 
-def test_who_asks_again_goes_before_those_who_have_not_asked() -> None:
+def test_retries_are_admitted_before_new_calls() -> None:
     """And they among themselves in the order in which they came."""
     served: list[str] = []
 
@@ -114,7 +114,7 @@ def test_who_asks_again_goes_before_those_who_have_not_asked() -> None:
     assert ["A", "B", "a", "b"] == served
 
 
-def test_who_asks_again_waits_no_longer_than_his_patience() -> None:
+def test_retry_waits_no_longer_than_its_patience() -> None:
     with open_limits() as (limits, threads):
         held = [permit_of(limits, GPT) for _ in range(8)]
         impatient = threads.submit(limits.acquire, GPT, 100, A_WHILE)
@@ -126,7 +126,7 @@ def test_who_asks_again_waits_no_longer_than_his_patience() -> None:
         assert 0 == limits.waiting
 
 
-def test_who_asks_again_is_let_go_when_the_run_is_over() -> None:
+def test_waiting_retry_is_released_when_the_run_is_over() -> None:
     """However patient he is."""
     with open_limits("* 1rpm") as (limits, threads):
         permit_of(limits, GPT)
@@ -179,7 +179,7 @@ def test_waiting_calls_are_released_when_the_run_is_over() -> None:
         assert all(isinstance(future.exception(SOON), LimitsClosed) for future in futures)
 
 
-def test_there_are_no_permits_when_the_run_is_over() -> None:
+def test_no_permits_are_given_when_the_run_is_over() -> None:
     """Not even where there is room; what is given back late does no harm, nor does closing again."""
     limits = RateLimits()
     permit = permit_of(limits, GPT)
@@ -205,7 +205,7 @@ def test_no_thread_is_left() -> None:
     assert before == threading.active_count()
 
 
-def test_who_is_interrupted_while_he_waits_leaves_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_call_leaves_the_queue(monkeypatch: pytest.MonkeyPatch) -> None:
     class Interrupted(threading.Event):
         def wait(self, timeout: float | None = None) -> bool:  # noqa: ARG002 (as its parent)
             raise KeyboardInterrupt

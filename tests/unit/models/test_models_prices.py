@@ -42,7 +42,7 @@ def test_anthropic_takes_more_for_what_is_put_into_the_cache(model: str) -> None
     assert about(expected) == cost(f"anthropic:{model}")
 
 
-def test_a_long_prompt_is_dearer_as_a_whole() -> None:
+def test_long_prompt_has_a_higher_price_for_all_tokens() -> None:
     """Above 200,000 tokens claude-sonnet-4-5 takes 6 dollars for a million, and 22.50 for output."""
     long = Usage(input=300_000, output=1_000, calls=1)
 
@@ -59,13 +59,13 @@ def test_a_long_prompt_is_dearer_as_a_whole() -> None:
         "openai:moderation",
     ],
 )
-def test_what_is_not_in_the_list_has_no_price(spec: str) -> None:
+def test_unlisted_model_has_no_price(spec: str) -> None:
     """Which is not a price of zero; neither has what is sold by the hour."""
     assert cost(spec) is None
     assert not is_priced(ModelSpec.parse(spec))
 
 
-def test_a_price_in_the_spec_goes_before_the_list() -> None:
+def test_price_in_the_spec_takes_precedence_over_the_list() -> None:
     """Input, cached and output; nothing is known of a price for writing the cache, so it is that of input."""
     expected = (6_000 * 1.00 + 4_000 * 0.25 + 500 * 3.00) / 1e6
 
@@ -88,7 +88,7 @@ def test_a_price_of_zero_is_a_price() -> None:
 @pytest.mark.parametrize(
     "address", ["http://localhost:8000/v1", "https://gateway.example.com/openai", "https://api.openai.com.example.com"]
 )
-def test_another_address_has_its_own_prices(address: str) -> None:
+def test_model_at_another_address_has_no_listed_price(address: str) -> None:
     """A vLLM that calls its model gpt-4.1 costs nothing like it."""
     assert cost(f"openai:gpt-4.1?base_url={address}") is None
 

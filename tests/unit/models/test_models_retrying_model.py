@@ -153,7 +153,7 @@ def test_an_answer_is_on_the_books_with_its_price() -> None:
 
 
 @pytest.mark.parametrize("cause", RETRIED)
-def test_what_may_pass_is_tried_again(cause: Cause) -> None:
+def test_temporary_errors_are_retried(cause: Cause) -> None:
     """The answer counts the attempts before it."""
     desk = Desk(*failures(cause, 3))
 
@@ -164,7 +164,7 @@ def test_what_may_pass_is_tried_again(cause: Cause) -> None:
 
 
 @pytest.mark.parametrize("cause", sorted(set(Cause) - set(RETRIED)))
-def test_what_will_not_pass_is_not_tried_again(cause: Cause) -> None:
+def test_permanent_errors_are_not_retried(cause: Cause) -> None:
     """One attempt, one error, the same cause."""
     desk = Desk(*failures(cause, 1))
 
@@ -312,7 +312,7 @@ def test_waiting_to_ask_again_takes_from_the_patience() -> None:
     assert 0.0 < desk.meter.patience <= 300.0 - sum(desk.pauses) - 0.2
 
 
-def test_who_may_not_ask_again_in_time_gives_up_with_what_happened_last() -> None:
+def test_model_without_time_for_a_retry_raises_the_last_error() -> None:
     desk = Desk(*failures(Cause.RATE_LIMITED, 1), patience=1.0)
     desk.control = Crowded(0.0, vain=True)
 
@@ -362,7 +362,7 @@ def test_an_answer_that_is_of_no_use_is_paid_for() -> None:
     assert [(55, 0.5), (110, 1.0)] == [(lesson.tokens, lesson.cost) for lesson in desk.control.lessons]
 
 
-def test_what_was_paid_in_vain_is_on_the_bill() -> None:
+def test_cost_of_failed_calls_is_billed() -> None:
     """Also if there is no answer in the end."""
     desk = Desk(ModelError(Cause.FILTERED, "no", usage=Usage(input=50, calls=1)))
 
@@ -373,7 +373,7 @@ def test_what_was_paid_in_vain_is_on_the_bill() -> None:
     assert (0.5, 1) == (desk.meter.bill.cost, desk.meter.bill.usage.calls)
 
 
-def test_what_a_server_says_about_its_limits_when_it_refuses_is_heeded() -> None:
+def test_rate_limit_headers_of_refusals_are_used() -> None:
     """That is when it matters."""
     headers = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "6s"}
     desk = Desk(ModelError(Cause.RATE_LIMITED, "no", headers=headers))
@@ -461,7 +461,7 @@ def test_the_backend_is_made_when_it_is_needed_and_once() -> None:
     assert ([], [1]) == (before, made)
 
 
-def test_there_is_one_backend_however_many_ask_at_the_same_time() -> None:
+def test_backend_is_created_once_for_concurrent_calls() -> None:
     """Else each would have connections of its own, and find out by itself what the server refuses."""
     made = []
 

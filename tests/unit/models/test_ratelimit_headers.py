@@ -96,7 +96,7 @@ def test_nonsense_is_ignored(nonsense: str) -> None:
 
 
 @pytest.mark.parametrize("missing", ["x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"])
-def test_half_of_it_says_nothing(missing: str) -> None:
+def test_rate_limit_header_without_its_counterpart_is_ignored(missing: str) -> None:
     """How much, and for how long: only both together."""
     whole = {"x-ratelimit-remaining-requests": "1", "x-ratelimit-reset-requests": "1s"}
 

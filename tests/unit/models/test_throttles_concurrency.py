@@ -18,12 +18,12 @@ def answered(made: ConcurrencyLimit) -> None:
         made.grow(asking)
 
 
-def test_it_starts_with_eight_and_doubles_with_every_round() -> None:
+def test_limit_starts_at_8_and_doubles_every_round() -> None:
     """Slow start."""
     assert [8, 16, 32, 64] == [crowd(rounds=rounds).limit for rounds in range(4)]
 
 
-def test_it_ends_at_512() -> None:
+def test_limit_is_at_most_512() -> None:
     """However well it goes."""
     assert 512 == crowd(rounds=12).limit
 
@@ -63,7 +63,7 @@ def test_a_call_that_was_let_in_after_that_halves_it_again() -> None:
     assert 8 == made.limit
 
 
-def test_one_may_always_ask() -> None:
+def test_limit_is_at_least_1() -> None:
     made = crowd()
     for order in range(1, 100):
         made.shrink(order, latest=order)

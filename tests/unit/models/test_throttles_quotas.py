@@ -14,7 +14,7 @@ def test_the_first_goes_at_once() -> None:
     assert 0.0 == quota.wait(20.0 + LATE, 1.0)
 
 
-def test_what_is_not_used_is_not_saved_up() -> None:
+def test_unused_quota_is_not_accumulated() -> None:
     """After an hour of rest there are no more than otherwise."""
     quota = Quota("requests", 60)
     drawn = 0
@@ -25,7 +25,7 @@ def test_what_is_not_used_is_not_saved_up() -> None:
     assert 2 == drawn
 
 
-def test_who_comes_a_little_late_has_lost_nothing() -> None:
+def test_late_calls_do_not_reduce_the_rate() -> None:
     """The pace goes by when calls were due: asked for only every 0.1 s, and still all but the slack is drawn."""
     quota = Quota("requests", 6_000)
     drawn, now = 0, 0.0
@@ -38,7 +38,7 @@ def test_who_comes_a_little_late_has_lost_nothing() -> None:
     assert 5_700 <= drawn <= 6_000
 
 
-def test_what_was_drawn_too_much_is_returned_when_it_is_known() -> None:
+def test_overestimated_tokens_are_returned() -> None:
     """Of 9,000 tokens 100 were taken."""
     quota = Quota("tokens", 60_000)
     draft = quota.draw(0.0, 9_000.0)
@@ -48,7 +48,7 @@ def test_what_was_drawn_too_much_is_returned_when_it_is_known() -> None:
     assert 0.0 == quota.wait(1.0, 9_000.0)
 
 
-def test_what_was_drawn_too_little_is_made_up_for() -> None:
+def test_underestimated_tokens_are_deducted() -> None:
     """9,000 tokens were taken where 100 were expected."""
     quota = Quota("tokens", 60_000)
     draft = quota.draw(0.0, 100.0)
@@ -57,7 +57,7 @@ def test_what_was_drawn_too_little_is_made_up_for() -> None:
     assert quota.wait(1.0, 100.0) > 7.0
 
 
-def test_what_is_known_late_does_not_count_in_a_window_that_it_has_left() -> None:
+def test_correction_of_an_old_call_does_not_count_in_the_current_window() -> None:
     """The answer took five minutes."""
     quota = Quota("tokens", 60_000)
     draft = quota.draw(0.0, 900.0)

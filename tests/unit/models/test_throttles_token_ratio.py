@@ -33,6 +33,6 @@ def test_a_bound_that_was_too_small_is_noticed() -> None:
     assert 2.0 == shares(*[2.0] * 4).expected(1)
 
 
-def test_what_was_long_ago_is_forgotten() -> None:
+def test_old_calls_are_forgotten() -> None:
     """Sixty-four calls later."""
     assert 0.5 == shares(*[1.0] * 10, *[0.5] * 64).expected(1)

@@ -78,7 +78,7 @@ class TestAChange:
 
 @pytest.mark.parametrize("nested", ["criteria", "updates"])
 @pytest.mark.parametrize("tool", [*OTHERS, "no_such_tool"])
-def test_other_tools_have_flat_arguments(tool: str, nested: str) -> None:
+def test_nested_arguments_of_other_tools_are_not_changed(tool: str, nested: str) -> None:
     """Nested arguments are not changed, and are refused."""
     assert {nested: {"name": "Ada"}} == canonical(call(tool, **{nested: {"name": "Ada"}})).arguments
 

@@ -102,7 +102,7 @@ def test_our_script_writes_text_and_never_markup() -> None:
 
 
 @pytest.mark.parametrize("evil", MARKUP)
-def test_nothing_in_a_run_ends_a_script_or_begins_an_element(tmp_path: Path, evil: str) -> None:
+def test_text_of_a_run_adds_no_elements_to_the_page(tmp_path: Path, evil: str) -> None:
     """The same elements as on the page of an honest run."""
     plain = "\u2028\u2029 x" if "\u2028" in evil else "x"  # as many lines
     honest = shown(tmp_path / "honest", _named(tmp_path, plain), rulings=rulings()[:1])
@@ -197,7 +197,7 @@ def test_a_report_that_was_renamed_finds_the_folder_of_its_run(tmp_path: Path) -
     assert report.trials == reports.load(tmp_path / "other.json").trials
 
 
-def test_half_an_emoji_leaves_the_page_whole(tmp_path: Path) -> None:
+def test_lone_surrogate_does_not_break_the_page(tmp_path: Path) -> None:
     """In a name, a label or a reason: no address can have it, and a report may."""
     half = "\ud83e"
     case = replace(planned_case(f"case{half}", f"gpt{half}", f"crm{half}"), key=f"test.py::test[{half}]")

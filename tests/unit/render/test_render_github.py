@@ -29,7 +29,7 @@ def test_a_summary_is_appended(tmp_path: Path) -> None:
     assert path.read_text().startswith("before\n## crmeval mine: complete; no gate was evaluated\n")
 
 
-def test_elsewhere_nothing_is_written() -> None:
+def test_summary_is_only_written_in_github_actions() -> None:
     assert "" == actions.write_summary(report(Verdict.PASSED), {})
     assert [] == list(
         actions.annotations(replace(report(), rulings=[Ruling(gate="g", holds=False, explanation="e")]), {})
@@ -58,7 +58,7 @@ def test_breaches_and_new_failures_are_annotated() -> None:
     ] == list(actions.annotations(found, IN_ACTIONS))
 
 
-def test_not_more_is_annotated_than_is_shown() -> None:
+def test_annotations_are_limited_to_ten() -> None:
     """GitHub shows ten of a kind."""
     rulings = [Ruling(gate=str(n), holds=False, explanation="no") for n in range(30)]
 

@@ -64,7 +64,7 @@ def test_every_row_has_as_many_cells_as_the_head() -> None:
 
 
 @pytest.mark.parametrize("evil", [*MARKUP, "@everybody | `x` [a](b)"])
-def test_nothing_that_a_run_says_is_markup(evil: str) -> None:
+def test_text_of_a_run_is_escaped_in_markdown(evil: str) -> None:
     found = replace(trial(planned_case(evil, evil), Verdict.FAILED), scores=failed_scores(evil))
     page = report_page(reports.build(FACTS, {"a": found}, []))
     summary = next(line for line in page.splitlines() if "<summary>" in line)
@@ -80,7 +80,7 @@ def test_direction_characters_cannot_reverse_a_line() -> None:
     assert r"a\u202eb" == escaped("a\u202eb")
 
 
-def test_where_the_figures_come_from_is_the_last_line() -> None:
+def test_last_line_names_time_commit_cost_and_command() -> None:
     """Time, commit, money and command; a backtick in it ends nothing."""
     facts: JsonObject = {**FACTS, "parts": [{"command": "pytest -k 'a`b'", "git": {"commit": "0123456789abcdef"}}]}
     last = report_page(replace(report(), run=facts)).splitlines()[-1]

@@ -62,7 +62,7 @@ NUMBERS = re.compile(r"\d[\d./]*\d|\d")
 
 
 @pytest.mark.parametrize("width", [30, 40, 60, 80, 120, 200, None])
-def test_three_subjects(snapshot: SnapshotAssertion, width: int | None) -> None:
+def test_table_of_three_subjects_fits_every_width(snapshot: SnapshotAssertion, width: int | None) -> None:
     """What matters most stays longest; below that, lines instead of columns."""
     assert snapshot == "\n".join(sheet(ROWS, WHOLE, width).lines())
 
@@ -77,7 +77,7 @@ def test_subject_without_model_calls_has_no_token_columns(snapshot: SnapshotAsse
 
 
 @pytest.mark.parametrize("width", range(26, 200, 7))
-def test_nothing_is_wider_than_the_terminal(width: int) -> None:
+def test_table_is_never_wider_than_the_terminal(width: int) -> None:
     assert [] == [line for line in sheet(ROWS, WHOLE, width).lines() if cells(line) > width]
 
 
@@ -93,7 +93,7 @@ def test_no_number_is_cut(width: int) -> None:
     assert set() == shown - everything
 
 
-def test_nothing_planned_is_nothing() -> None:
+def test_table_of_an_empty_run_is_empty() -> None:
     """A run that has not begun."""
     assert [] == list(sheet([], Progress(), 80).lines())
 
@@ -113,7 +113,7 @@ def test_nothing_planned_is_nothing() -> None:
         (-5, "0 s"),
     ],
 )
-def test_durations(seconds: float | None, output: str) -> None:
+def test_durations_are_short(seconds: float | None, output: str) -> None:
     assert output == duration(seconds)
 
 
@@ -121,7 +121,7 @@ def test_durations(seconds: float | None, output: str) -> None:
     ("number", "output"),
     [(0, "0"), (999, "999"), (1_000, "1.00k"), (12_345, "12.3k"), (1_234_567, "1.23M"), (4 * 10**11, "400G")],
 )
-def test_large_counts(number: int, output: str) -> None:
+def test_large_counts_have_three_digits(number: int, output: str) -> None:
     """Three digits."""
     assert output == large(number)
 
@@ -129,7 +129,7 @@ def test_large_counts(number: int, output: str) -> None:
 @pytest.mark.parametrize(
     ("cost", "calls", "output"), [(None, 3, "unknown"), (1.5, 3, "$1.50"), (0.0, 3, "$0.00"), (0.0, 0, "-")]
 )
-def test_money(cost: float | None, calls: int, output: str) -> None:
+def test_cost_is_shown_in_dollars(cost: float | None, calls: int, output: str) -> None:
     assert output == dollars(Progress(cost=cost, calls=calls))
 
 

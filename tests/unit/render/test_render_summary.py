@@ -31,7 +31,7 @@ REPORT = Report(
 )
 
 
-def test_the_table(snapshot: SnapshotAssertion) -> None:
+def test_summary_table_shows_counts_rates_and_intervals(snapshot: SnapshotAssertion) -> None:
     """Names to the left, numbers to the right; a rate of nothing is a dash, not a zero."""
     assert snapshot == "\n".join(summary.table(REPORT))
 
@@ -50,7 +50,7 @@ def test_table_of_an_empty_report_is_only_a_header() -> None:
     )
 
 
-def test_the_gates(snapshot: SnapshotAssertion) -> None:
+def test_gates_are_shown_with_value_and_reason(snapshot: SnapshotAssertion) -> None:
     """What holds, what does not, and why."""
     verdicts = (Verdict.PASSED, Verdict.PASSED, Verdict.FAILED)
     complete = reports.build({}, {str(n): trial(planned(str(n)), verdict) for n, verdict in enumerate(verdicts)}, [])
@@ -69,7 +69,7 @@ def invalid(*trials: Trial) -> list[str]:
     return list(summary.invalid(Report(run={}, standings=[], trials=trials)))
 
 
-def test_nothing_is_said_where_every_case_is_sound() -> None:
+def test_run_without_invalid_cases_has_no_notice() -> None:
     """Errored is not invalid."""
     assert [] == invalid(trial("one"), trial("two", Verdict.FAILED), trial("three", Verdict.ERRORED))
 
@@ -159,7 +159,7 @@ TALKED = [
 ]
 
 
-def test_details(snapshot: SnapshotAssertion) -> None:
+def test_details_show_subjects_side_by_side_with_breakdowns(snapshot: SnapshotAssertion) -> None:
     """Subjects side by side, then each breakdown; what a subject was not scored for is a dash, not a zero."""
     assert snapshot == "\n".join(summary.details(report(*TALKED)))
 

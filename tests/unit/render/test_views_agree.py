@@ -113,7 +113,9 @@ EXPECTED = [*((("crm", subject), passing(subject)) for subject in SUBJECTS), (("
 
 
 @pytest.mark.parametrize(("names", "figure"), EXPECTED)
-def test_terminal_table(run: Run, kept: Report, names: Sequence[str], figure: tuple[float, Interval]) -> None:
+def test_terminal_table_shows_the_expected_figures(
+    run: Run, kept: Report, names: Sequence[str], figure: tuple[float, Interval]
+) -> None:
     """At the end of the run, and of ``crmeval report``."""
     for text in ("\n".join(summary.table(kept)), run("report", "mixed").partition("\n\n")[0]):
         assert output(*figure, " {} to {}") in row_of(text, *names)
@@ -132,7 +134,7 @@ def test_figures_of_the_terminal_report(run: Run, names: Sequence[str], figure: 
 
 
 @pytest.mark.parametrize(("names", "figure"), EXPECTED)
-def test_json_report(run: Run, names: Sequence[str], figure: tuple[float, Interval]) -> None:
+def test_json_report_has_the_expected_figures(run: Run, names: Sequence[str], figure: tuple[float, Interval]) -> None:
     """Its figures, its counts, and the curve of checkpoints."""
     document = json.loads(run("report", "mixed", "--json"))
     (result,) = [each for each in document["results"] if (each["suite"], each["subject"]) == tuple(names)]
@@ -150,7 +152,7 @@ def test_json_report(run: Run, names: Sequence[str], figure: tuple[float, Interv
 
 
 @pytest.mark.parametrize(("names", "figure"), EXPECTED)
-def test_markdown(run: Run, names: Sequence[str], figure: tuple[float, Interval]) -> None:
+def test_markdown_shows_the_expected_figures(run: Run, names: Sequence[str], figure: tuple[float, Interval]) -> None:
     """A checkpoint has no pass rate there; of cases that are tried several times, pass@1 is the pass rate."""
     text = run("report", "mixed", "--md").replace("\u200b", "")
     head, row = (re.split(r"\s*\|\s*", line) for line in (row_of_table(text, "suite"), row_of_table(text, names[1])))
@@ -166,7 +168,7 @@ def row_of_table(text: str, name: str) -> str:
 
 
 @pytest.mark.parametrize(("names", "figure"), EXPECTED)
-def test_gate(kept: Report, names: Sequence[str], figure: tuple[float, Interval]) -> None:
+def test_gate_uses_the_expected_figures(kept: Report, names: Sequence[str], figure: tuple[float, Interval]) -> None:
     """Value and interval of its ruling."""
     metric = "pass@1" if CHECKPOINT in names else "pass_rate"
     (ruling,) = judge([Gate.parse(f"{names[0]}[{names[1]}].{metric} >= 0.01")], kept)
@@ -200,7 +202,7 @@ def test_gate_on_the_pass_rate_of_a_checkpoint_names_the_metrics_it_has(kept: Re
 
 
 @pytest.mark.parametrize(("names", "figure"), EXPECTED)
-def test_status(run: Run, names: Sequence[str], figure: tuple[float, Interval]) -> None:
+def test_status_shows_the_expected_figures(run: Run, names: Sequence[str], figure: tuple[float, Interval]) -> None:
     (task,) = [each for each in json.loads(run("status", "mixed", "--json"))["tasks"] if each["subject"] == names[1]]
     metric, other = ("pass@1", "pass_rate") if CHECKPOINT in names else ("pass_rate", "pass@1")
 
@@ -211,7 +213,7 @@ def test_status(run: Run, names: Sequence[str], figure: tuple[float, Interval]) 
 
 @pytest.mark.parametrize(("names", "figure"), EXPECTED)
 @pytest.mark.parametrize("width", [80, 200])
-def test_live_block(
+def test_live_progress_shows_the_expected_figures(
     tmp_path: Path, kept: Report, width: int, names: Sequence[str], figure: tuple[float, Interval]
 ) -> None:
     """The recorder's own tally, on a wide terminal and on a narrow one."""
@@ -224,7 +226,7 @@ def test_live_block(
     assert f"{figure[0]:.3f}" in row_of(text, names[1])
 
 
-def test_list(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_list_shows_the_expected_figures(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each subject by itself; the table has the first of them."""
     monkeypatch.setattr("pytest_crmeval.cli.listing.SHOWN", 3)
     (document,) = json.loads(run("list", "--json"))["runs"]
@@ -242,7 +244,7 @@ def test_list(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("state", ["finished", "in progress"])
-def test_viewer(tmp_path: Path, kept: Report, state: str) -> None:
+def test_viewer_shows_the_expected_figures(tmp_path: Path, kept: Report, state: str) -> None:
     """The list of runs of ``crmeval view``, from the report and from the journal; and its trend."""
     if state == "in progress":
         (tmp_path / "reports" / f"{kept.run['id']}.json").unlink()
@@ -257,7 +259,7 @@ def test_viewer(tmp_path: Path, kept: Report, state: str) -> None:
         assert f"{subject} <small>1 run, now {output(*figure, ' ({} to {})')}</small>" in trend
 
 
-def test_page(kept: Report) -> None:
+def test_page_shows_the_expected_figures(kept: Report) -> None:
     """The first table of each suite."""
     places = {place.summary.subject: place for suite in suites_of(kept) for place in suite.places}
 

@@ -47,7 +47,7 @@ def test_f1_is_the_harmonic_mean() -> None:
     assert round(2 * 0.6 * 0.75 / (0.6 + 0.75), 6) == f1_of(correct=6, attempted=8, asked=10)
 
 
-def test_question_metrics() -> None:
+def test_metrics_of_questions_include_abstention_and_calibration() -> None:
     """Three rates, two that distinguish guessing from knowing, and the calibration."""
     trials = [trial("correct", 0.9), trial("correct"), trial("incorrect", 0.9), trial("not_attempted")]
 

@@ -101,7 +101,7 @@ def test_scores_are_compared_by_paired_bootstrap() -> None:
     assert figure.high < -0.09
 
 
-def test_p_values_of_several_suites_are_corrected_and_the_output_says_so() -> None:
+def test_p_values_of_several_suites_are_corrected() -> None:
     """Six lost cases in one suite are significant alone, and not together with another suite."""
 
     def suite(name: str, lost: int) -> list[Trial]:

@@ -249,7 +249,7 @@ def test_judge_without_history_is_guessed() -> None:
     assert (1, {"unjudged": 1}) == (found.load.usage.calls, found.grounds)
 
 
-def test_nothing_to_play_needs_nothing() -> None:
+def test_estimate_of_a_finished_run_is_zero() -> None:
     """Everything was done in an earlier part."""
     assert Estimate(forecasts=[], pace=Throughput(at_once=1)) == estimated([])
     assert "total: about 0 calls, 0 tokens in, 0 out, $0.00, 0 s" in lines(estimated([]))

@@ -492,7 +492,7 @@ def test_controls_are_excluded_from_the_correction_of_gates() -> None:
     assert not any("Holm" in each.explanation for each in rulings)
 
 
-def test_not_worse_gate_says_how_many_more_cases_would_settle_it() -> None:
+def test_not_worse_gate_shows_how_many_more_cases_are_needed() -> None:
     """Four of forty lost: five of 50 would be significant. So would four gained and ten lost with more cases."""
     before, after = lost(4)
     ruling = ruled("crm.pass_rate not worse than baseline", after, before)

@@ -243,7 +243,7 @@ def failing_at(monkeypatch: pytest.MonkeyPatch, where: object, name: str, error:
         pytest.param(lambda: (reports, "point"), id="latest"),
     ],
 )
-def test_what_ends_a_merge_leaves_nothing(
+def test_interrupted_merge_leaves_no_files(
     two: Path, monkeypatch: pytest.MonkeyPatch, place: Callable[[], tuple[object, str]], error: BaseException
 ) -> None:
     """The folder is as it was."""

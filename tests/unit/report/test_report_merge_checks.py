@@ -61,7 +61,7 @@ ONE, TWO, MUTE = [trial("one")], [trial("two")], [trial(planned("one", subject="
         pytest.param([(ONE, part()), ([changed(key="test_b.py::test[one]", fingerprint="beef")], part())], id="test"),
     ],
 )
-def test_these_fit_together(tmp_path: Path, runs: list[tuple[list[Trial], Facts]]) -> None:
+def test_compatible_runs_have_no_conflicts(tmp_path: Path, runs: list[tuple[list[Trial], Facts]]) -> None:
     assert [] == found(tmp_path, *runs)
 
 
@@ -145,7 +145,7 @@ def test_these_fit_together(tmp_path: Path, runs: list[tuple[list[Trial], Facts]
         ),
     ],
 )
-def test_these_do_not_fit_together(tmp_path: Path, runs: list[tuple[list[Trial], Facts]], kind: str, text: str) -> None:
+def test_conflicts_are_named(tmp_path: Path, runs: list[tuple[list[Trial], Facts]], kind: str, text: str) -> None:
     """What is wrong is named, and nothing else."""
     assert [(kind, text)] == found(tmp_path, *runs)
 
@@ -170,7 +170,7 @@ def test_a_shard_may_be_begun_with_less(tmp_path: Path) -> None:
     ]
 
 
-def test_what_was_merged_has_the_hands_of_all_its_shards(tmp_path: Path) -> None:
+def test_merged_run_counts_as_all_its_shards(tmp_path: Path) -> None:
     """It can be merged with one that is missing."""
     keep(tmp_path, "a", [*ONE, *TWO], parts=[narrowed("1/3", ""), narrowed("2/3", ""), part(merged={})])
     keep(tmp_path, "b", [trial("three")], parts=[narrowed("3/3", "")])

@@ -57,7 +57,7 @@ def test_a_turn_is_a_success_when_calls_and_reply_are_right() -> None:
     assert (0.25, 0.5, 0.5) == (metrics.turn_success, metrics.tool_success, metrics.reply_success)
 
 
-def test_all_turns_count_alike() -> None:
+def test_all_turns_have_equal_weight() -> None:
     """Nine turns of a long case weigh nine times as much as the one turn of a short one."""
     assert 0.9 == metrics_of([played(*[RIGHT] * 9), played(LOST)]).turn_success
 
@@ -97,7 +97,7 @@ def test_a_run_without_a_wrong_turn_has_an_empty_histogram() -> None:
 
 
 @pytest.mark.parametrize("verdict", [Verdict.ERRORED, Verdict.INVALID])
-def test_what_was_not_scored_does_not_count(verdict: Verdict) -> None:
+def test_unscored_trials_do_not_count(verdict: Verdict) -> None:
     """Though its turns, as far as they went, are on record."""
     trials = [played(RIGHT, complexity="simple"), played(LOST, verdict=verdict, complexity="simple")]
 
@@ -198,7 +198,7 @@ def test_cases_of_one_chain_are_one_unit() -> None:
     assert clustered([(2, 2), (0, 2)]) == breakdown_of(trials)["category"]["Quotes"].pass_rate_interval
 
 
-def test_what_no_case_has_a_label_for_is_absent() -> None:
+def test_kinds_of_labels_without_cases_are_absent() -> None:
     """Such as everything that was recorded before there were labels."""
     assert ["tool"] == list(breakdown_of([played(RIGHT)]))
     assert {} == breakdown_of([trial()])
@@ -244,13 +244,13 @@ def written(found: Breakdown) -> dict[str, dict[str, Any]]:
     return {kind: {label: group.to_dict() for label, group in groups.items()} for kind, groups in found.items()}
 
 
-def test_the_document(snapshot: SnapshotAssertion) -> None:
+def test_metrics_are_written_as_documented(snapshot: SnapshotAssertion) -> None:
     """What a report says of each subject."""
     assert snapshot == {"metrics": metrics_of(TRIALS).to_dict(), "by": written(breakdown_of(TRIALS))}
 
 
 @pytest.mark.parametrize("trials", [TRIALS, TRIALS[2:], [trial()]], ids=["played", "invalid", "without turns"])
-def test_what_was_written_can_be_read(trials: list[Trial]) -> None:
+def test_written_metrics_can_be_read(trials: list[Trial]) -> None:
     metrics, by = metrics_of(trials), breakdown_of(trials)
 
     assert metrics == Metrics.from_dict(json.loads(json.dumps(metrics.to_dict())))
@@ -267,7 +267,7 @@ def test_fields_that_are_not_known_yet_are_passed_over() -> None:
     "junk",
     [7, "high", {"errors": "many"}, {"first_failed_turn": 7}, {"first_failed_turn": {"one": 1}}, {"errors": []}],
 )
-def test_junk_is_no_metrics(junk: Any) -> None:  # noqa: ANN401 (JSON)
+def test_invalid_metrics_are_refused(junk: Any) -> None:  # noqa: ANN401 (JSON)
     with pytest.raises((TypeError, ValueError)):
         Metrics.from_dict(junk)
 
@@ -275,7 +275,7 @@ def test_junk_is_no_metrics(junk: Any) -> None:  # noqa: ANN401 (JSON)
 @pytest.mark.parametrize(
     "junk", [7, {"tag": 7}, {"tag": {"dates": 7}}, {"tag": {"dates": {"cases": "many"}}}, {"tag": {"dates": "high"}}]
 )
-def test_junk_is_no_breakdown(junk: Any) -> None:  # noqa: ANN401 (JSON)
+def test_invalid_breakdown_is_refused(junk: Any) -> None:  # noqa: ANN401 (JSON)
     with pytest.raises((TypeError, ValueError)):
         convert(junk, Breakdown)
 

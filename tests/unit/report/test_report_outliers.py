@@ -44,12 +44,12 @@ def wrong(case: str, *scores: Score) -> Trial:
         ),
     ],
 )
-def test_reasons_that_differ_in_names_and_numbers_are_alike(one: str, other: str) -> None:
+def test_reasons_that_differ_in_names_and_numbers_are_grouped(one: str, other: str) -> None:
     """Quotes, ids, dates, amounts, addresses, space, fields of records, and the records' names."""
     assert alike(one) == alike(other)
 
 
-def test_reasons_of_other_kinds_are_not_alike() -> None:
+def test_reasons_of_different_kinds_are_not_grouped() -> None:
     """What is left still says what went wrong."""
     assert alike("state: clients: 1 row is missing") != alike("state: quotes: 1 row is missing")
     assert "expected …, found …" == alike("turn 3: expected 'Ada', found \"Bob\"")

@@ -128,7 +128,7 @@ def test_cases_of_one_chain_are_one_difference() -> None:
     assert (1.0, 6) == (found.p, found.figure.units)
 
 
-def test_where_all_changed_alike_the_interval_still_says_something() -> None:
+def test_equal_changes_have_an_interval() -> None:
     """Twenty cases that gained everything do not prove that each would."""
     found = mean_difference(pairs(*[(0.0, 1.0)] * 20))
 
@@ -137,7 +137,7 @@ def test_where_all_changed_alike_the_interval_still_says_something() -> None:
     assert found.interval[0] < 0.9
 
 
-def test_where_nothing_changed_the_interval_still_says_something() -> None:
+def test_unchanged_pairs_have_an_interval() -> None:
     """Twenty cases that stay as they were do not prove that none ever changes."""
     for found in (difference_of(pairs(*[(1.0, 1.0)] * 20)).figure, mean_difference(pairs(*[(0.5, 0.5)] * 20))):
         assert 0.0 == found.value
@@ -158,7 +158,7 @@ def test_a_difference_that_is_detectable_takes_six_cases_that_differ() -> None:
     assert pytest.approx(6 / 3 / 100) == found.detectable
 
 
-def test_one_change_does_not_make_a_difference_surer_than_none() -> None:
+def test_one_change_does_not_narrow_the_interval() -> None:
     """Intervals of what was drawn are narrow where hardly anything differs."""
     none, one = (mean_difference(pairs(*[(0.5, 0.5)] * 99, (0.5, after))) for after in (0.5, 1.0))
 

@@ -29,7 +29,7 @@ def test_mcnemar_is_the_tail_of_coins(better: int, worse: int) -> None:
     assert pytest.approx(tail / 2**coins) == mcnemar(better, worse)
 
 
-def test_where_nothing_changed_there_is_no_news() -> None:
+def test_p_value_without_changes_is_1() -> None:
     assert 1.0 == mcnemar(0, 0)
     assert 1.0 == sign_permutation([0.0, 0.0])
     assert 1.0 == sign_permutation([])

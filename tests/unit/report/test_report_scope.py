@@ -30,7 +30,9 @@ OTHERS = {"q": {"no judge": 1, "confidential": 1}, "browse": {"confidential": 5}
         pytest.param([part(left_out="?"), part(left_out={"q": 1, "r": {"why": None}})], {}, id="what nobody can read"),
     ],
 )
-def test_what_a_run_has_left_out(parts: list[dict[str, Any]], expected: dict[str, dict[str, int]]) -> None:
+def test_cases_left_out_of_a_run_are_counted_by_reason(
+    parts: list[dict[str, Any]], expected: dict[str, dict[str, int]]
+) -> None:
     assert expected == left_out_of({"parts": parts})
 
 

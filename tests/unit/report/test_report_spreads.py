@@ -92,7 +92,7 @@ def test_repeats_do_not_narrow_a_percentile() -> None:
 
 @DETERMINISTIC
 @given(st.integers(1, 400), st.data())
-def test_so_many_observations_settle_a_rate(scored: int, data: st.DataObject) -> None:
+def test_computed_number_of_observations_excludes_the_bound(scored: int, data: st.DataObject) -> None:
     """Just beyond the number the interval is without the bound, just below it is not."""
     passed, bound = data.draw(st.integers(0, scored)), data.draw(st.floats(0.01, 0.99))
     rate = passed / scored

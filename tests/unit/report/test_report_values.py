@@ -108,13 +108,13 @@ def test_a_summary_has_the_metrics_of_its_trials() -> None:
     assert summary.metrics.to_dict() == summary.to_dict()["metrics"]
 
 
-def test_what_was_written_can_be_read() -> None:
+def test_written_summary_can_be_read() -> None:
     summary = summary_of("crm", "oracle", [trial("one"), TALKED, INVALID], not_run=2)
 
     assert summary == SubjectSummary.from_dict(json.loads(json.dumps(summary.to_dict())))
 
 
-def test_what_was_written_before_there_were_metrics_can_be_read() -> None:
+def test_summary_without_metrics_can_be_read() -> None:
     """Nothing was invalid then, and nothing is known of turns."""
     summary = SubjectSummary(
         suite="crm", subject="oracle", passed=2, failed=1, not_run=3, seconds=0.5, scores={"state": 1.0}
@@ -158,7 +158,7 @@ def test_a_report_is_complete_when_every_case_has_a_trial() -> None:
     assert not Report(run={}, standings=[played, missing], trials=[]).complete
 
 
-def test_the_document(snapshot: SnapshotAssertion) -> None:
+def test_report_is_written_as_documented(snapshot: SnapshotAssertion) -> None:
     """What is written to ``reports/<run>.json``."""
     trials = [trial("one"), trial("two", Verdict.FAILED), trial("three", Verdict.ERRORED), TALKED, INVALID]
     report = Report(run={"id": "mine"}, standings=[summary_of("crm", "oracle", trials, not_run=1)], trials=trials)
@@ -187,7 +187,7 @@ def test_bills_are_summed_up() -> None:
     assert judge_figures(PAID) == summary.judge
 
 
-def test_what_a_trial_and_what_a_pass_costs() -> None:
+def test_cost_per_trial_and_per_pass_are_computed() -> None:
     summary = summary_of("crm", "gpt-4.1", PAID, not_run=5)
 
     assert (0.375, 0.75, 1500.0) == (summary.cost_per_trial, summary.cost_per_pass, summary.tokens_per_pass)
@@ -203,7 +203,7 @@ def test_an_unknown_price_is_not_zero() -> None:
     assert 2000.0 == summary.tokens_per_pass
 
 
-def test_nothing_passed_has_no_price_per_pass() -> None:
+def test_summary_without_a_pass_has_no_cost_per_pass() -> None:
     """It is absent from the document."""
     summary = summary_of("crm", "gpt-4.1", PAID[1:3], not_run=0)
 

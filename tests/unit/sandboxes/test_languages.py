@@ -41,7 +41,7 @@ def test_names_of_codeforces_piston_and_fences_are_known(name: str, language: La
 
 
 @pytest.mark.parametrize("name", ["", "brainfuck", "d", "python-repl", "text", "Scala 2.12", "javac++", "cpython-repl"])
-def test_other_names_are_not_taken_for_a_language(name: str) -> None:
+def test_unknown_names_are_not_languages(name: str) -> None:
     """A block of text is not a program."""
     assert language_named(name) is None
 

@@ -106,7 +106,7 @@ def test_reason_of_a_validator_is_read_from_its_file() -> None:
         (CheckerStyle.KATTIS, 1),
     ],
 )
-def test_any_other_exit_code_is_trouble(style: CheckerStyle, code: int) -> None:
+def test_other_exit_codes_are_checker_errors(style: CheckerStyle, code: int) -> None:
     """A validator that ends with 0 or 1 has forgotten to say, or crashed."""
     assert CheckerOpinion.TROUBLE is coded(style, code).opinion
 

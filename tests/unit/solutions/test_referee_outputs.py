@@ -46,7 +46,7 @@ def shown(expected: str, found: str, comparison: OutputComparison = TOKENS) -> s
         pytest.param("é", "é", TOKENS, id="letters beyond ASCII"),
     ],
 )
-def test_what_is_the_same(expected: str, found: str, comparison: OutputComparison) -> None:
+def test_equal_outputs_are_accepted(expected: str, found: str, comparison: OutputComparison) -> None:
     assert "" == shown(expected, found, comparison)
 
 
@@ -84,7 +84,9 @@ def test_what_is_the_same(expected: str, found: str, comparison: OutputCompariso
         ("a", "a\nb", EXACT, "line 2: expected the end, found 'b'"),
     ],
 )
-def test_what_is_not_the_same(expected: str, found: str, comparison: OutputComparison, difference: str) -> None:
+def test_different_outputs_are_refused_with_the_difference(
+    expected: str, found: str, comparison: OutputComparison, difference: str
+) -> None:
     assert difference == shown(expected, found, comparison)
 
 
@@ -96,7 +98,7 @@ def test_a_long_word_is_shown_in_short() -> None:
     assert "…" in reason
 
 
-def test_an_output_that_is_no_text_is_compared_all_the_same() -> None:
+def test_binary_output_is_compared() -> None:
     """Programs print what they want."""
     assert "line 1, word 1: expected '1', found '\ufffd\ufffd'" == difference(b"1", b"\xff\xfe", TOKENS)
 
@@ -122,7 +124,7 @@ def test_blanks_never_matter(words: list[str], data: st.DataObject) -> None:
 
 
 @given(expected=WORDS, found=WORDS)
-def test_another_number_of_words_is_another_output(expected: list[str], found: list[str]) -> None:
+def test_outputs_are_equal_only_if_all_words_are(expected: list[str], found: list[str]) -> None:
     """And the same number is the same output only if each pair is."""
     pairs = zip_longest(expected, found, fillvalue="")
     same = all(one and other and same_word(one.encode(), other.encode(), TOKENS) for one, other in pairs)

@@ -121,7 +121,7 @@ def test_files_that_are_not_solution_files_are_skipped(tree: Tree) -> None:
         ("r*/checkpoint-?", [("checkpoint-1", "x/a"), ("checkpoint-2", "a")]),
     ],
 )
-def test_whose_a_file_is(tree: Tree, source: str, expected: list[tuple[str, str]]) -> None:
+def test_file_belongs_to_its_checkpoint_folder(tree: Tree, source: str, expected: list[tuple[str, str]]) -> None:
     """Of the checkpoint folder it is in, else of the folder below the source, else of its own."""
     tree("runs/checkpoint-1/x/a.jsonl", "runs/checkpoint-2/a.jsonl", "runs/base/sub/a.jsonl")
     if source == ".":
@@ -162,7 +162,7 @@ def test_pattern_selects_checkpoints(tree: Tree, pattern: str, expected: list[in
     assert expected == [ref.checkpoint.step for ref in find([root], pattern)]
 
 
-def test_braces() -> None:
+def test_braces_are_expanded() -> None:
     """Nested, empty, none at all, or not meant so."""
     assert ["ab", "ac"] == expanded("a{b,c}")
     assert ["a", "ab", "abc"] == expanded("a{,b{,c}}")
@@ -181,7 +181,7 @@ def test_braces() -> None:
         ("blob.bin", "", "blob.bin: this is not a list of folders and files"),
     ],
 )
-def test_where_there_is_nothing(tree: Tree, source: str, pattern: str, message: str) -> None:
+def test_sources_without_files_are_refused(tree: Tree, source: str, pattern: str, message: str) -> None:
     root = tree("runs/checkpoint-1/a.jsonl", "runs/checkpoint-2/a.jsonl", "empty/a.txt")
     (root / "list.txt").write_text("runs\nnowhere\n")
     (root / "lists.txt").write_text("list.txt\n")
@@ -193,7 +193,7 @@ def test_where_there_is_nothing(tree: Tree, source: str, pattern: str, message: 
     assert str(refused.value).startswith(message)
 
 
-def test_what_can_not_be_read_stops_no_other_file(tree: Tree) -> None:
+def test_unreadable_file_does_not_stop_the_others(tree: Tree) -> None:
     """A pipe or a device would be read for ever; an empty checkpoint is there as well."""
     root = tree("runs/checkpoint-1/a.jsonl", "runs/checkpoint-2/readme.txt", "runs/global_step3/inner/s.jsonl")
     os.mkfifo(root / "runs/checkpoint-1/fifo.jsonl")
@@ -232,7 +232,7 @@ def test_a_folder_that_can_not_be_read_stops_no_other(tree: Tree, monkeypatch: p
     assert {"checkpoint-1": "", "checkpoint-2": "Permission denied; make it readable, or remove it"} == found
 
 
-def test_no_source_at_all() -> None:
+def test_missing_source_is_refused() -> None:
     """There is no folder that we would take for granted."""
     with pytest.raises(DatasetError, match="there are no solution files"):
         find([])

@@ -133,7 +133,7 @@ def test_problem_that_cannot_be_graded_is_unsupported(tmp_path: Path, fields: di
     assert unsupported == got(lines(tmp_path / "p.jsonl", row(**fields)), "852/A").unsupported
 
 
-def test_file_mode(tmp_path: Path) -> None:
+def test_file_mode_of_a_problem_names_its_files(tmp_path: Path) -> None:
     problem = got(lines(tmp_path / "p.jsonl", row(input_mode="file")), "852/A")
 
     assert ("input.txt", "output.txt") == (problem.input_file, problem.output_file)
@@ -159,7 +159,7 @@ def test_parquet_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     )
 
 
-def test_a_table_that_is_none(tmp_path: Path) -> None:
+def test_invalid_table_is_refused(tmp_path: Path) -> None:
     (tmp_path / "p.parquet").write_bytes(b"no table")
     parquet.write_table(pa.table({"id": ["a"]}), tmp_path / "q.parquet")
 
@@ -221,7 +221,7 @@ def test_unreadable_file_is_reported_before_it_is_used(tmp_path: Path) -> None:
         check(tmp_path)
 
 
-def test_other_things_that_are_refused(tmp_path: Path) -> None:
+def test_invalid_problem_files_are_refused(tmp_path: Path) -> None:
     """No file, an empty one, no JSON, an id twice; published tables may repeat theirs."""
     (tmp_path / "empty.jsonl").write_text("\n")
     (tmp_path / "bad.jsonl").write_text("{\n")
@@ -233,7 +233,7 @@ def test_other_things_that_are_refused(tmp_path: Path) -> None:
     assert 1 == len(opened([lines(tmp_path / "rows.jsonl", row(), row())]))
 
 
-def test_of_two_files_the_first_counts(tmp_path: Path) -> None:
+def test_first_of_two_files_takes_precedence(tmp_path: Path) -> None:
     """As the published sets are meant to be laid over each other."""
     one, two = lines(tmp_path / "1.jsonl", ours()), lines(tmp_path / "2.jsonl", ours(rating=5), ours("q"))
     problems = opened([one, two])
@@ -262,7 +262,9 @@ def test_a_file_that_changes_is_noticed(tmp_path: Path) -> None:
         (Examples.NEVER, [], []),
     ],
 )
-def test_examples(tmp_path: Path, examples: Examples, official: list[Any], expected: list[str]) -> None:
+def test_examples_are_used_instead_of_before_or_without_other_tests(
+    tmp_path: Path, examples: Examples, official: list[Any], expected: list[str]
+) -> None:
     """In place of other tests, before them, or not at all; none twice."""
     record = row(official_tests=official, examples=[TEST, {"input": "9", "output": "9"}])
     problem = got(lines(tmp_path / "p.jsonl", record), "852/A", TestChoice(examples=examples))
@@ -305,7 +307,7 @@ def generated(folder: Path, **choice: Any) -> list[int]:  # noqa: ANN401 (of the
     return [int(test.output or -1) for test in problem.tests]
 
 
-def test_generated_tests(folder: Path) -> None:
+def test_generated_tests_can_be_limited_sorted_and_sampled(folder: Path) -> None:
     """All, the first, the small or the large ones, as many as fit, a share of them."""
     share = generated(folder, share=0.25, seed=1)
 
@@ -357,7 +359,7 @@ def test_no_generated_tests_unless_they_are_wanted(tmp_path: Path) -> None:
         opened([path], TestChoice(generated=tmp_path / "gone", max_generated=1))
 
 
-def test_what_a_verdict_depends_on_is_in_the_fingerprint(tmp_path: Path) -> None:
+def test_fingerprint_includes_all_that_a_verdict_depends_on(tmp_path: Path) -> None:
     """Tests, limits, checker; not what it is called or rated."""
 
     def fingerprint(**fields: Any) -> str:  # noqa: ANN401 (JSON)

@@ -114,7 +114,7 @@ def test_a_text_that_ends_too_early(response: str, detail: str) -> None:
 CUT = f"```python\n{DRAFT}\n```\nFaster:\n```python\nimport sy"
 
 
-def test_a_draft_before_the_cut_is_run_only_for_who_wants_the_first() -> None:
+def test_complete_block_before_a_truncated_one_is_used_only_as_the_first() -> None:
     """The first block is what it is, whatever follows; the last and the longest one did not come to their end."""
     assert f"{DRAFT}\n" == program(CUT, Extraction.FIRST).source
     assert [Defect.TRUNCATED] * 2 == [flaw(CUT, which).defect for which in (Extraction.LAST, Extraction.LONGEST)]
@@ -129,7 +129,7 @@ def test_a_text_without_a_program(response: str) -> None:
     assert Defect.NO_CODE is flaw(response).defect
 
 
-def test_an_empty_block_is_no_program() -> None:
+def test_empty_block_is_not_a_program() -> None:
     """It is not cut off either."""
     assert Flaw(defect=Defect.NO_CODE, detail="its block is empty") == flaw("```python\n\n```")
 
@@ -176,7 +176,7 @@ LINES = st.lists(st.text(st.characters(exclude_characters="`~\r\n\x0b\x0c\x1c\x1
 @given(
     lines=LINES, fence=st.sampled_from(["```", "````", "~~~"]), before=st.text(alphabet="ab \n."), crlf=st.booleans()
 )
-def test_whatever_stands_in_a_block_is_taken_as_it_is(lines: list[str], fence: str, before: str, *, crlf: bool) -> None:
+def test_text_of_a_block_is_taken_unchanged(lines: list[str], fence: str, before: str, *, crlf: bool) -> None:
     """Letter by letter; only line ends are made one kind."""
     end = "\r\n" if crlf else "\n"
     (block,) = blocks(end.join([before, f"{fence}python", *lines, fence, "after"]))

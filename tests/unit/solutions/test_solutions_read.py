@@ -50,7 +50,9 @@ def one(tmp_path: Path, record: dict[str, Any] | bytes, **how: Any) -> Solution 
         ({"id": "a", "code": "print('\ud83d')"}, "a", "print('\ud83d')"),
     ],
 )
-def test_a_program(tmp_path: Path, record: dict[str, Any], problem: str, source: str) -> None:
+def test_solution_is_read_in_every_known_format(
+    tmp_path: Path, record: dict[str, Any], problem: str, source: str
+) -> None:
     """As the generators of several years have written them; code counts before the response it was taken from."""
     found = one(tmp_path, record)
 
@@ -82,7 +84,7 @@ def test_a_program(tmp_path: Path, record: dict[str, Any], problem: str, source:
         ({"id": "a", "code": "x", "language": "scala"}, Defect.UNSUPPORTED),
     ],
 )
-def test_what_can_not_be_judged(tmp_path: Path, record: dict[str, Any] | bytes, defect: Defect) -> None:
+def test_ungradable_line_has_a_defect(tmp_path: Path, record: dict[str, Any] | bytes, defect: Defect) -> None:
     found = one(tmp_path, record)
 
     assert isinstance(found, Ungradable)

@@ -63,7 +63,7 @@ def test_other_names_of_the_machine_are_refused(server: ViewServer) -> None:
     assert {403} == {asked(server, server.root, host=host).status for host in other}
 
 
-def test_nothing_is_answered_without_the_token(server: ViewServer) -> None:
+def test_requests_without_the_token_are_refused(server: ViewServer) -> None:
     others = ("/", "/static/page.css", f"/{server.token[:-1]}/", f"/{server.token}x/", f"/{server.token}", "//")
     answers = [asked(server, path) for path in others]
 

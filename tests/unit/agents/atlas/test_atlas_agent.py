@@ -51,7 +51,7 @@ NEW: Mapping[str, Json] = {
 }
 
 
-def test_what_only_looks_is_not_reviewed() -> None:
+def test_calls_that_only_read_are_not_reviewed() -> None:
     """Nothing can be spoilt by it."""
     school = School(student=Role(LOOK))
 
@@ -59,7 +59,7 @@ def test_what_only_looks_is_not_reviewed() -> None:
     assert 0 == school.asked("teacher")
 
 
-def test_what_is_approved_is_done_as_it_was_proposed() -> None:
+def test_approved_calls_are_made_as_proposed() -> None:
     """After the teacher has seen the dialogue, the tools and the calls."""
     school = School()
 
@@ -78,7 +78,7 @@ def test_a_corrected_student_proposes_again() -> None:
     assert "The status is missing." in school.shown("teacher")
 
 
-def test_a_student_who_thinks_better_of_it_is_let_go() -> None:
+def test_student_may_replace_its_proposal_by_reads() -> None:
     school = School(student=Role(WRITE, LOOK), teacher=Role(CORRECT))
 
     assert LOOK == school.begin().reply(ASKED, TOOLS)
@@ -177,7 +177,7 @@ def test_a_conversation_is_rewarded_and_learnt_from() -> None:
     assert [0.9] == [reward.score for reward in school.log.rewards]
 
 
-def test_what_a_model_says_can_be_kept_and_shown_anywhere() -> None:
+def test_text_of_models_is_cleaned_before_it_is_stored() -> None:
     """Half a surrogate pair would not come through xdist's wire, NUL into no database, an escape into the terminal."""
     rude = "Give\x00 it \ud800 <b>a\x1b[2J status</b>\nat once'; --"
     fresh = {**{name: value for name, value in entry().to_dict().items() if name not in {"id", "born"}}, "action": rude}
@@ -195,7 +195,7 @@ def test_what_a_model_says_can_be_kept_and_shown_anywhere() -> None:
     assert [] == [escape for escape in ("\\u0000", "\\u001b") if escape in kept]
 
 
-def test_what_a_server_says_can_be_kept_too() -> None:
+def test_text_of_servers_is_cleaned_before_it_is_stored() -> None:
     lesson = School().begin().unlearned("nothing was learned: \ud800")
 
     assert ["nothing was learned: \\ud800"] == lesson.to_dict()["trouble"]
@@ -267,7 +267,7 @@ def test_agent_that_does_not_learn_calls_no_model_after_the_conversation(terms: 
     assert playbook(entry()) == playbook(entry()).after(lesson)
 
 
-def test_what_is_held_out_is_played_by_the_student_alone() -> None:
+def test_held_out_case_is_played_by_the_student_alone() -> None:
     school = School()
     session = school.begin(playbook(entry()), held_out=True)
     session.reply(ASKED, TOOLS)

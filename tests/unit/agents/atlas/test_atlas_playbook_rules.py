@@ -26,7 +26,7 @@ HERE = EntryContext(
 )
 
 
-def test_what_can_be_acted_on_and_holds_in_general_is_taken() -> None:
+def test_general_and_actionable_entry_is_accepted() -> None:
     """About a tool, or about the words to the user."""
     assert "" == objection(entry(), Playbook(), HERE, most=5)
     assert "" == objection(entry(tool=REPLY, action="Name every record that was changed."), Playbook(), HERE, most=5)
@@ -78,7 +78,7 @@ def test_notes_hold_in_general_too() -> None:
     assert "generality" in particulars(["Harbor Foods is active."], HERE)
 
 
-def test_what_a_tool_describes_is_no_particular_of_a_conversation() -> None:
+def test_values_in_tool_descriptions_are_not_specific_to_a_conversation() -> None:
     """Only what is not in anybody's description."""
     call = ToolCall(tool="create_client", arguments={"name": "Harbor Foods", "status": "Active", "tags": ["Q4"]})
 
@@ -105,7 +105,7 @@ def practice(**counts: Any) -> Playbook:  # noqa: ANN401 (of a practice)
     ],
     ids=str,
 )
-def test_what_is_of_no_use_goes(counts: dict[str, Any], told: str) -> None:
+def test_ineffective_entry_is_removed(counts: dict[str, Any], told: str) -> None:
     found = ineffective(practice(**counts)).get("p1.1", "")
 
     assert (told in found) is True

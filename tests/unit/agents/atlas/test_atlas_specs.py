@@ -13,7 +13,7 @@ def test_all_of_it_can_be_left_out() -> None:
     assert ("paired", "on", 3) == (spec.mode, spec.learning, spec.samples)
 
 
-def test_who_is_not_named_has_the_model_behind_him() -> None:
+def test_role_without_a_model_uses_that_of_student_or_teacher() -> None:
     """At the same address, with the same key and price; but not with the same settings."""
     spec = AtlasSpec.parse("atlas?student=openai:s;base_url=http://h/v1;temperature=1;price=1/2&teacher=anthropic:t")
 
@@ -51,7 +51,7 @@ def test_a_role_is_asked_in_its_own_way_unless_its_spec_says_otherwise() -> None
         ("learning=frozen&mode=solo", "student"),
     ],
 )
-def test_only_who_is_asked_has_to_be_had(terms: str, roles: str) -> None:
+def test_only_roles_that_are_used_need_a_key(terms: str, roles: str) -> None:
     """A key for a teacher who never speaks is not needed."""
     assert tuple(roles.split()) == AtlasSpec.parse(f"atlas?{terms}").roles
 
@@ -72,7 +72,7 @@ def test_only_who_is_asked_has_to_be_had(terms: str, roles: str) -> None:
         ("mode=solo&mode=coach", "a parameter is given twice"),
     ],
 )
-def test_what_can_not_be_is_refused(terms: str, told: str) -> None:
+def test_invalid_terms_are_refused_with_the_valid_ones(terms: str, told: str) -> None:
     """With what could be."""
     with pytest.raises(AtlasSpecError, match=told):
         AtlasSpec.parse(f"atlas?{terms}")

@@ -77,7 +77,7 @@ def test_a_row_is_created_and_then_filled_in() -> None:
     ] == steps("created, then filled", after_one_look(create, made))
 
 
-def test_what_has_no_name_for_its_changes_is_not_filled_in_later() -> None:
+def test_rows_that_no_tool_modifies_are_not_filled_in_later() -> None:
     """There is no tool that changes a note."""
     note = call("add_note", entity_type="Client", entity_id=uid("acme"), content="Hi.", created_by="Lena")
 
@@ -120,7 +120,7 @@ def test_what_has_no_name_for_its_changes_is_not_filled_in_later() -> None:
         pytest.param(call("client_search", status="Active"), [ACME, BOLT], [], id="two have two names"),
     ],
 )
-def test_another_tool_shows_or_does_the_same(asked: ToolCall, answer: Json, others: list[Calls]) -> None:
+def test_equivalent_calls_of_other_tools_are_variants(asked: ToolCall, answer: Json, others: list[Calls]) -> None:
     """In one call or in several."""
     assert others == steps("other tool", after_one_look(asked, answer))
 
@@ -150,7 +150,7 @@ def test_a_refusal_is_looked_up() -> None:
     ] == steps("looked, declined", rehearsal)
 
 
-def test_an_amount_is_said_in_many_ways() -> None:
+def test_amounts_are_written_in_several_exact_formats() -> None:
     """All of them exact."""
     details = call("quote_details", quote_id=uid("quote"))
 
@@ -171,7 +171,7 @@ def test_an_amount_with_cents_is_not_rounded() -> None:
     assert ["Done: 75,000.50, Draft.", "Done: $75,000.50, Draft.", "Done: 75,000.50 USD, Draft."] == said
 
 
-def test_facts_are_said_in_another_order() -> None:
+def test_facts_are_reordered_if_there_are_several() -> None:
     """Where there are several."""
     search = call("client_search")
 
@@ -212,7 +212,7 @@ def test_requests_are_met_in_the_other_order(one: ToolCall, other: ToolCall, *, 
     assert ([[[other], [one]], [[other, one]]] if may else []) == steps("requests reordered", rehearsal)
 
 
-def test_a_no_and_a_question_are_said_in_other_words() -> None:
+def test_refusals_and_questions_are_reworded() -> None:
     """With the facts that the question is about."""
     look = call("client_search", name="c")
     which = rehearsal_of(asks("Rename it.", look, back=True), answers=[(look, found([ACME, BOLT]))])

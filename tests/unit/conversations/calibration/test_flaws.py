@@ -142,7 +142,7 @@ def test_an_argument_is_dropped_unless_nothing_is_lost() -> None:
     assert [] == whats("argument dropped", rehearsed((RENAME, found({**ACME, "name": "Acme North"}))))
 
 
-def test_of_two_changes_the_one_that_changes_something_is_dropped() -> None:
+def test_dropped_argument_is_one_that_changes_the_row() -> None:
     """The other one was so before."""
     change = call("modify_client", client_id=uid("acme"), name="Acme North", status="Active")
 
@@ -151,7 +151,7 @@ def test_of_two_changes_the_one_that_changes_something_is_dropped() -> None:
     )
 
 
-def test_what_may_be_given_and_is_not_is_added() -> None:
+def test_optional_argument_that_was_not_given_is_added() -> None:
     """No ids, no choices, and no clocks, which are not compared."""
     note: Row = {"note_id": uid("new"), "content": "Call back."}
 
@@ -319,13 +319,13 @@ def test_further_requests_are_botched() -> None:
     assert all(made[0] == FIND and len(made) == 3 and made != [FIND, RENAME, NOTE] for made in found_out)
 
 
-def test_what_is_wrong_with_one_call_is_tried_with_further_ones() -> None:
+def test_further_calls_are_dropped_and_doubled_as_well() -> None:
     """Left out, doubled, changed."""
     assert [[FIND, NOTE], [FIND, RENAME]] == calls_in("write dropped", SEVERAL)
     assert [[FIND, RENAME, NOTE, NOTE]] * 2 == calls_in("call doubled", SEVERAL)
 
 
-def test_something_is_written_where_nothing_is_to_be_done() -> None:
+def test_unrequested_write_is_made_instead_of_a_question_or_refusal() -> None:
     """Instead of a call, or after the look that was to come before the question."""
     assert ["create_new_client"] == [made[0].tool for made in calls_in("acted anyway", OUTSIDE)][:1]
     assert [["client_search", "create_new_client"]] == [
@@ -355,7 +355,7 @@ def test_claims_and_silence_where_a_no_or_a_question_is_due() -> None:
     assert [] == list(CORRUPTED["asked nothing"](OUTSIDE))
 
 
-def test_one_of_two_answers_is_left_out() -> None:
+def test_facts_of_one_of_two_answers_are_left_out() -> None:
     """The facts of the other are."""
     quotes = call("quote_search", opportunity_id=uid("vans"))
     answers = [(FIND, found([ACME])), (quotes, found([QUOTE]))]
@@ -364,7 +364,7 @@ def test_one_of_two_answers_is_left_out() -> None:
     assert ["Done: 90.0.", "Done: Acme."] == [variant.text for variant in CORRUPTED["half reported"](rehearsal)]
 
 
-def test_what_was_refused_is_said_to_be_so() -> None:
+def test_reply_claims_a_value_that_was_refused() -> None:
     """Numbers and choices; not where it was done."""
     raised = call("modify_opportunity", opportunity_id=uid("vans"), amount=70000)
 
@@ -375,7 +375,7 @@ def test_what_was_refused_is_said_to_be_so() -> None:
     assert [] == list(CORRUPTED["claimed value"](rehearsed((raised, found(VANS)))))
 
 
-def test_one_of_two_changes_is_denied() -> None:
+def test_reply_denies_one_of_two_changes() -> None:
     """Or both, where one of them was refused."""
     note = call("add_note", entity_type="Client", entity_id=uid("acme"), content="Hello.")
     noted = (note, found({"note_id": uid("note")}))

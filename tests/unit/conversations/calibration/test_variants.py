@@ -40,7 +40,7 @@ def said(case: Conversation, variant: Variant) -> list[str]:
     return [exchange.reply for exchange in played(case, Deviant(rehearsed(case), variant)).transcript.exchanges]
 
 
-def test_it_makes_other_calls_in_one_turn() -> None:
+def test_variant_makes_other_calls_in_one_turn_only() -> None:
     """In the others, those of the oracle."""
     first, _ = rehearsed(CASE).turns
 
@@ -56,14 +56,14 @@ def test_several_calls_in_one_reply_are_one_step() -> None:
     assert 2 == evidence.transcript.exchanges[0].steps
 
 
-def test_it_may_make_no_call_at_all() -> None:
+def test_variant_may_make_no_call() -> None:
     """It speaks at once."""
     first, _ = rehearsed(CASE).turns
 
     assert [[], [BOB]] == made(CASE, instead(first, what="nothing"))
 
 
-def test_one_argument_is_changed_and_the_others_stay() -> None:
+def test_variant_changes_one_argument_only() -> None:
     first, _ = rehearsed(CASE).turns
     variant = changed(first, "name", "Eve")
 
@@ -85,14 +85,14 @@ def test_variant_reports_the_expected_call_if_it_made_it() -> None:
     assert "Done: row-2." == said(CASE, instead(first, BOB, ADA, what="Bob first"))[0]
 
 
-def test_one_that_knows_says_what_the_oracle_says() -> None:
+def test_knowing_variant_gives_the_replies_of_the_oracle() -> None:
     """Without having asked."""
     first, _ = rehearsed(CASE).turns
 
     assert ["Done: row-1.", "Done: row-1."] == said(CASE, instead(first, what="nothing", knows=True))
 
 
-def test_one_that_recites_says_what_the_oracle_recited() -> None:
+def test_reciting_variant_repeats_the_recorded_replies_of_the_oracle() -> None:
     """Whatever it did."""
     first, _ = rehearsed(CASE).turns
     agent = Deviant(rehearsed(CASE), instead(first, what="nothing"), recites=True)
@@ -127,7 +127,7 @@ class Outspoken(Oracle):
         return Reply(text="I'd rather not say.") if second and not reply.calls else reply
 
 
-def test_other_words_need_no_other_trial() -> None:
+def test_trial_with_a_replaced_reply_equals_the_trial_of_an_agent_that_gave_it() -> None:
     """A trial with its words replaced is the trial of an agent that says so."""
     evidence = played(CASE, Oracle(CASE))
 
@@ -143,7 +143,7 @@ BOTH = conversation(
 )
 
 
-def test_what_else_is_wanted_in_the_turn_stays() -> None:
+def test_other_calls_of_the_turn_are_kept() -> None:
     """Before the call that is another one, and after it; what they refer to is what was found instead."""
     ada, note, bob = rehearsed(BOTH).turns[0].parts
     eve, noted = call("look", name="Eve"), call("note", row="row-1")
@@ -153,7 +153,7 @@ def test_what_else_is_wanted_in_the_turn_stays() -> None:
     assert [[ADA, noted, eve, eve], []] == made(BOTH, at_once(bob, eve, eve))
 
 
-def test_where_there_is_nothing_to_call_it_says_what_the_oracle_says() -> None:
+def test_variant_of_a_turn_without_calls_gives_the_reply_of_the_oracle() -> None:
     """Also when it has called something."""
     _, outside = rehearsed(BOTH).turns
 

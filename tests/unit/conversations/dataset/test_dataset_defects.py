@@ -82,7 +82,7 @@ def flaws(*turns: dict[str, Any], seed: dict[str, Any] | None = None) -> list[st
         ("Deactivate them.", {"status": "Inactive"}),
     ],
 )
-def test_what_the_user_says_can_be_written(utterance: str, arguments: dict[str, str]) -> None:
+def test_values_in_the_utterance_are_provided(utterance: str, arguments: dict[str, str]) -> None:
     assert [] == flaws(turn(utterance, "create_new_client", **arguments))
 
 
@@ -209,7 +209,7 @@ def test_a_status_has_many_forms(utterance: str, status: str) -> None:
         ("Write down that Mira prefers e-mails in the morning, please", "Mira prefers emails in the morning"),
     ],
 )
-def test_note_may_be_said_in_other_words(utterance: str, content: str) -> None:
+def test_text_of_a_note_may_differ_from_the_utterance(utterance: str, content: str) -> None:
     note = turn(utterance, "add_note", entity_type="Client", entity_id=LUMEN, content=content)
 
     assert [] == flaws(turn("Lumen?", "client_search", name="lumen"), note)
@@ -223,7 +223,7 @@ def test_note_may_be_said_in_other_words(utterance: str, content: str) -> None:
         ("It is at https://files.example/a/b.pdf", {"file_url": "https://files.example/a/b.pdf"}),
     ],
 )
-def test_a_file_is_said_by_its_name(utterance: str, arguments: dict[str, str]) -> None:
+def test_document_is_provided_by_its_file_name(utterance: str, arguments: dict[str, str]) -> None:
     upload = turn(utterance, "upload_document", entity_type="Opportunity", entity_id=DOCK, **arguments)
 
     assert [] == flaws(turn("Find the dock.", "opportunity_search", name="dock"), upload)
@@ -232,7 +232,7 @@ def test_a_file_is_said_by_its_name(utterance: str, arguments: dict[str, str]) -
 @pytest.mark.parametrize(
     ("utterance", "version"), [("as version 2", "2.0"), ("call it v2.0", "2.0"), ("the second, 3.1", "3.1")]
 )
-def test_a_version_is_said_by_its_number(utterance: str, version: str) -> None:
+def test_version_is_provided_by_its_number(utterance: str, version: str) -> None:
     assert [] == flaws(turn(utterance, "modify_quote", version=version))
 
 
@@ -271,28 +271,28 @@ def test_the_only_record_needs_no_name() -> None:
         turn("Which?", "opportunity_search", criteria={"stage": "Proposal"}),
     ],
 )
-def test_what_was_seen_can_be_written(first: dict[str, Any]) -> None:
+def test_values_that_a_search_shows_are_provided(first: dict[str, Any]) -> None:
     """Everything that an earlier turn may have brought to light."""
     second = turn("Take the last.", "modify_opportunity", opportunity_id=FIBER, name="Dock automation", amount=84000)
 
     assert [] == flaws(first, second)
 
 
-def test_what_a_label_looks_for_was_not_seen() -> None:
+def test_search_criteria_are_not_provided_values() -> None:
     first = turn("Search for deals.", "opportunity_search", stage="Negotiation")
     second = turn("Move the dock on.", "modify_opportunity", opportunity_id=DOCK, stage="Negotiation")
 
     assert ["turn 2: a value to be written is never provided: stage='Negotiation'"] == flaws(first, second)
 
 
-def test_what_was_written_can_be_written_again() -> None:
+def test_values_written_earlier_are_provided() -> None:
     first = turn("Cold chain for Lumen, 70,000.", "create_new_opportunity", name="Cold chain", amount=70000)
     second = turn("Quote it in full, as a draft.", "create_quote", amount=70000, status="Draft")
 
     assert [] == flaws(first, second)
 
 
-def test_what_was_said_earlier_still_counts() -> None:
+def test_values_in_earlier_utterances_are_provided() -> None:
     first = turn("Create Harbor Lights, ops@harborlight.example, active.", "create_new_client", EXPECT_SUCCESS=False)
     second = turn("Then use office@hl.example.", "create_new_client", name="Harbor Lights", status="Active")
 
@@ -306,19 +306,19 @@ def test_a_value_may_be_made_of_a_reference() -> None:
     assert [] == flaws(first, second)
 
 
-def test_what_is_implied_is_left_alone() -> None:
+def test_implied_arguments_need_not_be_provided() -> None:
     quiet = turn("The usual for the dock.", "create_quote", amount=9000, status="Draft", IMPLIED_ARGS=["amount"])
 
     assert ["turn 1: a value to be written is never provided: status='Draft'"] == flaws(quiet)
 
 
-def test_what_is_written_anyway_needs_no_word() -> None:
+def test_defaults_need_not_be_provided() -> None:
     contract = turn("A contract with Lumen.", "create_contract", client_id=LUMEN, status="Pending")
 
     assert [] == flaws(contract)
 
 
-def test_a_likeness_allows_to_look_at_others() -> None:
+def test_reference_to_a_similar_record_provides_its_values() -> None:
     client = turn(
         "Add Ada Ltd, same mail and status as Lumen.",
         "create_new_client",
@@ -566,7 +566,7 @@ def test_the_first_call_can_not_refer_to_its_own_turn() -> None:
     assert flaw.endswith("turn 1 is not over yet")
 
 
-def test_what_the_first_call_shows_is_known_to_the_next() -> None:
+def test_values_shown_by_the_first_call_are_provided_for_further_calls() -> None:
     seen = turn("What quotes are there?", "quote_search", FURTHER_CALLS=[further("delete_quote", quote_id=CHEAP)])
 
     assert [] == flaws(seen)

@@ -20,7 +20,7 @@ def problem(path: Path) -> str:
     return str(caught.value)
 
 
-def test_one_line_is_one_case(written: Written) -> None:
+def test_each_line_is_a_case_with_its_id_and_line_number(written: Written) -> None:
     """With its line, its id, and where to find it."""
     refs = index([written(case("one"), case("two"))])
 
@@ -42,7 +42,7 @@ def test_a_last_line_needs_no_end(tmp_path: Path) -> None:
     assert ["one", "two"] == [ref.read().id for ref in index([path])]
 
 
-def test_any_case_can_be_read_without_the_others(written: Written) -> None:
+def test_case_is_read_without_the_others(written: Written) -> None:
     """Places are counted in bytes, so letters of several bytes before them don't matter."""
     refs = index([written(case("größe"), case("ürsprung"), case("three"))])
 
@@ -361,7 +361,7 @@ def spoken(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON)
 NOTE = {"expected_tool": "add_note", "expected_args": {"content": "Hm."}}
 
 
-def test_what_a_turn_wants_further_is_read(written: Written) -> None:
+def test_further_calls_are_read_in_order(written: Written) -> None:
     """In its order; and whether the reply has to ask."""
     search = {"expected_tool": "client_search", "expected_args": {"name": "a"}}
     (ref,) = index(
@@ -388,7 +388,7 @@ def test_what_a_turn_wants_further_is_read(written: Written) -> None:
     ],
     ids=str,
 )
-def test_what_a_turn_may_mean(written: Written, fields: dict[str, Any]) -> None:
+def test_combinations_of_expected_behaviour_are_read(written: Written, fields: dict[str, Any]) -> None:
     """To decline, to ask back, to look and ask back, to be refused and ask back, to be refused a part."""
     (turn,) = index([written(spoken(**fields))])[0].read().turns
 
@@ -418,7 +418,7 @@ def test_what_a_turn_may_mean(written: Written, fields: dict[str, Any]) -> None:
     ],
     ids=str,
 )
-def test_what_a_turn_can_not_mean(written: Written, fields: dict[str, Any], complaint: str) -> None:
+def test_contradictory_expectations_are_refused(written: Written, fields: dict[str, Any], complaint: str) -> None:
     path = written(spoken(**fields))
 
     assert problem(path).startswith(f"{path}:1: turns: turn 1: {complaint}")

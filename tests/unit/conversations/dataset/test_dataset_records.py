@@ -74,7 +74,7 @@ def test_ids_of_rows_are_rewritten_in_the_usual_form(written: Written, given: st
     assert [*cases[1].seed["Client"]] == [ONE_ID]
 
 
-def test_what_a_case_does_not_say_has_a_default(written: Written) -> None:
+def test_missing_fields_have_defaults(written: Written) -> None:
     """As the published loader has it; of a turn only its number and its tool are needed."""
     found = read(written({"conversation_id": "one", "turns": [{"turn_id": 1, "expected_tool": "list_clients"}]}))
 
@@ -221,7 +221,7 @@ def test_unpassable_case_says_why(written: Written) -> None:
 class TestAChain:
     """A conversation that is made of several."""
 
-    def test_its_segments_end_where_it_says(self, written: Written) -> None:
+    def test_segments_end_at_the_boundaries(self, written: Written) -> None:
         """And without a refusal, if it does not say otherwise."""
         assert (Segment(last_turn=1), Segment(last_turn=3)) == read(written(chain(1, 3))).segments
 
@@ -242,7 +242,7 @@ class TestAChain:
 
         assert [True, False, True] == [segment.succeeds for segment in segments]
 
-    def test_what_the_generator_says_besides_is_passed_over(self, written: Written) -> None:
+    def test_additional_fields_of_a_chain_are_ignored(self, written: Written) -> None:
         """It may be anything."""
         record = chain(3, summaries=[{"segment_number": 1, "actual_outcome": "success", "turn_range": {"start": 1}}])
         record["cumulative_context"] |= {"cumulative_entities": {}, "turn_annotations": [7]}

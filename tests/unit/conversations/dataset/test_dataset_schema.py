@@ -22,7 +22,7 @@ def test_the_file_is_what_the_records_say() -> None:
 
 
 @pytest.mark.parametrize("path", [*BUNDLED, PUBLISHED], ids=lambda path: path.stem)
-def test_it_accepts_the_conversations_that_there_are(path: Path) -> None:
+def test_schema_accepts_all_existing_conversations(path: Path) -> None:
     """Ours and the published ones."""
     if not path.exists():
         pytest.skip(f"{path} is not here")
@@ -42,6 +42,6 @@ def test_it_accepts_the_conversations_that_there_are(path: Path) -> None:
     [{"tag": ["x"]}, {"now": "tomorrow", "tags": 1}, {"turns": []}, {"expected_state": {"Customer": []}}],
     ids=str,
 )
-def test_it_refuses_what_the_loader_refuses(wrong: dict[str, Any]) -> None:
+def test_schema_refuses_records_that_the_loader_refuses(wrong: dict[str, Any]) -> None:
     """A misspelt key, a wrong type, no turns, an unknown entity."""
     assert not jsonschema.Draft202012Validator(SCHEMA).is_valid(case("one", **wrong))

@@ -153,7 +153,7 @@ def alike(*sizes: int) -> Sequence[dict[str, Any]]:
     return [named(f"{word}-{n}", f"{word} it") for word, size in zip(words, sizes, strict=False) for n in range(size)]
 
 
-def test_conversations_that_are_alike_are_grouped() -> None:
+def test_similar_conversations_are_grouped() -> None:
     likeness = described(*alike(1, 3, 1)).likeness
 
     assert 3 == likeness.shapes
@@ -169,13 +169,13 @@ def test_progress_is_reported() -> None:
     assert [1, 2] == seen
 
 
-def test_nothing_has_a_distribution() -> None:
+def test_empty_dataset_has_a_description_of_zeros() -> None:
     found = described()
 
     assert (0, 0, 0.0, 0) == (found.conversations, found.calls, found.mean, found.likeness.most)
 
 
-def test_it_is_json() -> None:
+def test_description_is_json_with_the_requested_number_of_examples() -> None:
     """Nothing but primitives, and no more wordings than asked for."""
     document = described(case("one", now="2026-01-01T09:00:00Z"), *alike(2, 1)).to_dict(examples=1)
 

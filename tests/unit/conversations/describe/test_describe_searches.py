@@ -99,11 +99,11 @@ def test_the_first_row_is_that_of_the_crm() -> None:
     assert [False, False] == vain(("compare_quotes", {"quote_ids": [CHEAP, DEAR]}), search)
 
 
-def test_what_is_refused_changes_nothing() -> None:
+def test_refused_search_is_not_counted_as_empty() -> None:
     assert [False] == vain(("client_search", {"name": "nobody"}), expect_success=False)
 
 
-def test_a_further_call_may_look_in_vain() -> None:
+def test_further_call_without_results_is_counted() -> None:
     """It may refer to its own turn."""
     further = [{"expected_tool": "contact_search", "expected_args": {"client_id": "{{turn_1.client_id}}"}}]
 

@@ -49,7 +49,7 @@ def of(**changes: Any) -> ConversationRecord:  # noqa: ANN401 (JSON)
         pytest.param("Find  it .", "find it", id="blanks and the last stop don't count"),
     ],
 )
-def test_what_comes_from_the_data_is_masked(utterance: str, expected: str) -> None:
+def test_values_of_the_case_are_masked(utterance: str, expected: str) -> None:
     """The rest remains, in small letters."""
     assert expected == wording(utterance, VALUES)
 
@@ -63,7 +63,7 @@ def test_what_comes_from_the_data_is_masked(utterance: str, expected: str) -> No
         *("one hundred and five dollars", "a dozen"),
     ],
 )
-def test_numbers_are_alike(number: str) -> None:
+def test_numbers_are_masked(number: str) -> None:
     assert "make it <number>, please" == wording(f"Make it {number}, please.", VALUES)
 
 
@@ -83,7 +83,7 @@ def test_numbers_are_alike(number: str) -> None:
         *("twenty-first of June", "Q3", "Q4 2026", "H1 2027", "may"),
     ],
 )
-def test_dates_are_alike(date: str) -> None:
+def test_dates_are_masked(date: str) -> None:
     """Written, or spoken."""
     assert "close it by <date>, please" == wording(f"Close it by {date}, please.", VALUES)
 
@@ -110,7 +110,7 @@ def test_words_that_only_look_like_figures_remain(utterance: str) -> None:
         ("see https://files.example/a/b.pdf", "see <text>"),
     ],
 )
-def test_what_is_known_by_its_form_is_masked(utterance: str, expected: str) -> None:
+def test_addresses_and_ids_are_masked_by_their_form(utterance: str, expected: str) -> None:
     assert expected == wording(utterance, Values.of())
 
 
@@ -139,7 +139,7 @@ def test_type_of_an_entity_is_not_masked() -> None:
     )
 
 
-def test_conversations_with_other_names_and_numbers_are_alike() -> None:
+def test_conversations_that_differ_only_in_names_and_numbers_have_equal_signatures() -> None:
     one = of(
         user_utterance="Find Ada, over 5k.",
         expected_tool="opportunity_search",
@@ -164,7 +164,7 @@ def test_conversations_with_other_names_and_numbers_are_alike() -> None:
         pytest.param({"further_calls": [{"expected_tool": "list_clients"}]}, id="further tool"),
     ],
 )
-def test_conversations_differ_in_what_is_said_and_done(changes: dict[str, Any]) -> None:
+def test_conversations_with_different_words_or_calls_have_different_signatures(changes: dict[str, Any]) -> None:
     """One difference is enough."""
     assert signature(of()) != signature(of(**changes))
 

@@ -41,7 +41,7 @@ def lines(*records: dict[str, Any], examples: int = 3) -> list[str]:
     return list(page(describe(msgspec.convert(list(records), list[ConversationRecord])), examples=examples))
 
 
-def test_a_page(snapshot: SnapshotAssertion) -> None:
+def test_description_is_printed_on_one_page(snapshot: SnapshotAssertion) -> None:
     assert snapshot == "\n".join(lines(*SMALL))
 
 
@@ -68,7 +68,7 @@ def test_no_group_is_listed_if_nothing_is_similar() -> None:
     assert "  1           1              1" == lines(case("one"))[-1]
 
 
-def test_nothing_is_named_that_is_called() -> None:
+def test_tools_that_are_never_called_are_listed() -> None:
     """Tools that never occur are listed again, for those who look for them."""
     never = " ".join(lines(case("one"))).partition("never called: ")[2]
 

@@ -34,7 +34,7 @@ def test_a_day_that_is_over_is_over() -> None:
         assert not day.relative, throw
 
 
-def test_what_is_counted_from_today_is_said_so() -> None:
+def test_relative_days_are_computed_from_today() -> None:
     """All ways of counting, each checked by hand for the last day of January."""
     by_hand = {
         "in 30 days": "2026-03-02",
@@ -61,7 +61,7 @@ def test_months_end_where_they_end(months: int, expected: date) -> None:
     assert expected == months_on(NOW, months)
 
 
-def test_ordinals() -> None:
+def test_ordinals_have_irregular_endings() -> None:
     """Those that are irregular, too."""
     assert ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "22nd", "23rd"] == [
         ordinal(number) for number in (1, 2, 3, 4, 11, 12, 13, 21, 22, 23)

@@ -5,7 +5,7 @@ from pytest_crmeval.conversations.generator.seeded_random import SeededRandom
 from pytest_crmeval.conversations.scorers.mentions import read
 
 
-def test_whatever_way_an_amount_is_said_it_is_that_amount() -> None:
+def test_every_format_of_an_amount_is_read_as_that_amount() -> None:
     """€84,000, 84k and 84000 are the same."""
     for value in [84_000, 1_250, 980.5, 2_400_000, 47_311]:
         for currency in CURRENCIES:
@@ -26,7 +26,7 @@ def test_amounts_are_those_that_the_crm_takes() -> None:
         assert 0 < other != value, throw
 
 
-def test_whole_numbers_are_written_whole() -> None:
+def test_amounts_are_written_without_rounding_errors() -> None:
     """And others to the cent, without the dust of floats."""
     assert "84000" == repr(exact(84000.0))
     assert "92.4" == repr(exact(84 * 1.1))

@@ -41,7 +41,7 @@ def called(story: Story, ref: str) -> dict[str, Referent]:
     return found
 
 
-def test_one_of_two_that_look_alike_is_called_by_its_whole_name(story: Story) -> None:
+def test_one_of_two_similar_clients_is_called_by_its_full_name(story: Story) -> None:
     assert ["Nordvik Foods"] == list(called(story, "Foods"))
     assert {"disambiguation"} == called(story, "Foods")["Nordvik Foods"].skills
 
@@ -50,7 +50,7 @@ def test_single_record_is_called_by_any_distinctive_part_of_its_name(story: Stor
     assert {"Lumen Fiber", "Lumen", "our Software client"} == set(called(story, "Lumen"))
 
 
-def test_what_the_talk_is_of_is_called_by_a_pronoun(story: Story) -> None:
+def test_current_subject_is_called_by_the_right_pronoun(story: Story) -> None:
     """The right one: they, she, he, it."""
     for ref, pronoun in (("Lumen", "them"), ("Ada", "her"), ("Ben", "him"), ("Doors", "it"), ("dear", "it")):
         story.subject = story.world.row(ref)
@@ -80,5 +80,5 @@ def test_no_quote_is_the_bigger_of_two_that_cost_the_same(story: Story) -> None:
     assert {"quote dear"} == set(called(story, "dear"))
 
 
-def test_possessives() -> None:
+def test_possessive_of_a_name_ends_with_s_or_apostrophe() -> None:
     assert ["Lumen's", "Nordvik Foods'"] == [possessive("Lumen"), possessive("Nordvik Foods")]

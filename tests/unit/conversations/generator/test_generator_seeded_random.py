@@ -14,7 +14,7 @@ def test_the_same_seed_gives_the_same_throws() -> None:
     assert "fd522e0a-a4d6-42f9-bfbd-f07d22d51d7e" == SeededRandom("an id").uuid()
 
 
-def test_another_seed_gives_other_throws() -> None:
+def test_different_seeds_give_different_numbers() -> None:
     assert [SeededRandom(1, 2).below(10**9)] != [SeededRandom(1, 3).below(10**9)]
 
 
@@ -34,7 +34,7 @@ def test_weights_are_kept() -> None:
     assert 2.5 < met["often"] / met["seldom"] < 3.5
 
 
-def test_nothing_is_drawn_twice() -> None:
+def test_sample_has_distinct_items() -> None:
     """Some of several are different ones; of fewer there are all."""
     chance = SeededRandom("some")
 

@@ -14,7 +14,7 @@ def test_the_shares_are_those_of_the_published_suite() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 50])
-def test_any_number_can_be_asked_for(count: int) -> None:
+def test_any_number_of_shapes_can_be_generated(count: int) -> None:
     assert list(range(1, count + 1)) == [shape.number for shape in shapes(1, count)]
 
 

@@ -37,7 +37,7 @@ def test_no_name_is_part_of_another() -> None:
                 assert other not in one
 
 
-def test_things_look_alike() -> None:
+def test_many_worlds_have_similar_clients_and_people() -> None:
     """In about half of the worlds two clients, in many two people: so searching matters."""
     clients = [world for world in WORLDS if len({row.known_as for row in world.of("Client")}) < len(world.of("Client"))]
     people = [
@@ -65,7 +65,7 @@ def test_quotes_of_a_deal_differ_in_their_amounts() -> None:
 
 
 @pytest.mark.parametrize("theme", list(THEMES))
-def test_there_is_enough_of_what_it_will_be_about(theme: str) -> None:
+def test_world_has_rows_of_the_theme(theme: str) -> None:
     there = [bool(staged(throw, theme).of(theme)) for throw in range(40)]
 
     assert sum(there) > 28

@@ -54,14 +54,14 @@ def test_only_values_not_seen_before_are_asked_for(story: Story) -> None:
         story.pick_unseen("Opportunity")
 
 
-def test_what_does_not_fit_is_not_picked(story: Story) -> None:
+def test_row_that_does_not_fit_is_not_picked(story: Story) -> None:
     """If nothing fits, nothing is."""
     assert story.pick_or_none("Opportunity", lambda deal: deal["amount"] > 7) is None
     with pytest.raises(DoesNotFitError, match="no Opportunity fits"):
         story.pick("Opportunity", lambda deal: deal["amount"] > 7)
 
 
-def test_what_is_seen_on_the_way_is_not_asked_for_either(story: Story) -> None:
+def test_rows_shown_by_a_search_count_as_seen(story: Story) -> None:
     for row in story.world.of("Client"):
         row.known_as = "Nordvik"
     story.next_turn(about(story, "Lumen"))
@@ -70,7 +70,7 @@ def test_what_is_seen_on_the_way_is_not_asked_for_either(story: Story) -> None:
         story.pick_unseen("Client")
 
 
-def test_what_was_tried_can_be_undone(story: Story) -> None:
+def test_changes_of_a_story_can_be_undone(story: Story) -> None:
     """Rows that were made, changed or deleted, and what the talk was of."""
     undo = story.snapshot()
     story.world.row("Lumen").columns["name"] = "Other"
@@ -84,7 +84,7 @@ def test_what_was_tried_can_be_undone(story: Story) -> None:
     assert (None, {}, set()) == (story.subject, story.focus, story.seen)
 
 
-def test_what_a_turn_makes_is_referred_to_by_that_turn(story: Story) -> None:
+def test_row_created_by_a_turn_is_referred_to_by_that_turn(story: Story) -> None:
     """It has another id each time."""
     row = story.world.create("Contact", 3, {"first_name": "Ada", "last_name": "Okafor", "client_id": "Lumen"})
 

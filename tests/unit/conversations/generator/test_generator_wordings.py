@@ -30,7 +30,7 @@ def test_a_sentence_says_every_value() -> None:
     assert all("84k" in text and "fleet deal" in text.lower() for text in said)
 
 
-def test_what_the_talk_is_of_need_not_be_said() -> None:
+def test_wordings_without_the_subject_are_used_if_it_is_known() -> None:
     """Some wordings leave it out, and they are used only then."""
     said = {
         Speech().say(SeededRandom(throw), "set_deal_amount", {"deal": IT, "amount": "84k"}, "terse")
@@ -40,12 +40,12 @@ def test_what_the_talk_is_of_need_not_be_said() -> None:
     assert any(not re.search(r"\bits?\b", text, re.IGNORECASE) for text in said)
 
 
-def test_what_no_wording_can_say_is_an_error() -> None:
+def test_value_without_a_wording_is_an_error() -> None:
     with pytest.raises(LookupError, match=r"set_deal_amount says .*'colour'"):
         Speech().say(SeededRandom(1), "set_deal_amount", {"deal": DEAL, "amount": "1", "colour": "red"}, "plain")
 
 
-def test_what_has_been_said_is_said_less() -> None:
+def test_wordings_are_used_evenly() -> None:
     speech, bank = Speech(), banks()["set_deal_amount"]
     for throw in range(20 * len(bank)):
         deal = DEAL if throw % 3 else IT
@@ -54,7 +54,7 @@ def test_what_has_been_said_is_said_less() -> None:
     assert set(bank) == set(speech.said)
 
 
-def test_alternatives_in_angle_brackets_are_said_in_turn() -> None:
+def test_alternatives_in_angle_brackets_are_used_in_turn() -> None:
     """Without a draw, so that everything else that is said stays the same."""
     speech = Speech()
     slots: dict[str, str | Referent] = {"client": DEAL, "note": "call back"}
@@ -107,7 +107,7 @@ def test_a_slip_of_the_finger_spares_what_is_meant() -> None:
     assert all('"renewal wanted"' in slip for slip in slips)
 
 
-def test_a_pronoun_is_no_heading() -> None:
+def test_utterance_does_not_start_with_a_pronoun_and_a_colon() -> None:
     said = {
         Speech().say(SeededRandom(throw), "set_deal_amount", {"deal": IT, "amount": "84k"}, "terse")
         for throw in range(99)
@@ -128,9 +128,7 @@ def test_a_new_sentence_begins_with_a_capital() -> None:
 @pytest.mark.parametrize(
     ("pronoun", "expected"), [("it", "Set its amount to 84k."), ("them", "Set their amount to 84k.")]
 )
-def test_what_belongs_to_a_pronoun_is_said_shortly(
-    pronoun: str, expected: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_possessive_of_a_pronoun_is_used(pronoun: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
     bank = {"set": (Wording("Set the amount of {deal} to {amount}.", "plain"),)}
     monkeypatch.setattr("pytest_crmeval.conversations.generator.wordings.banks", lambda: bank)
     referent = Referent(object=pronoun, own="its", subject="it", known=True)

@@ -121,7 +121,7 @@ def test_a_file_of_words_is_in_normal_form(name: str) -> None:
         (60, outside_requests),
     ],
 )
-def test_there_are_enough_words(least: int, listed: Callable[[], Sequence[object]]) -> None:
+def test_word_lists_are_long_enough(least: int, listed: Callable[[], Sequence[object]]) -> None:
     assert least <= len(listed())
 
 
@@ -129,7 +129,7 @@ def test_there_are_enough_words(least: int, listed: Callable[[], Sequence[object
     "listed",
     [all_cores, all_deals, all_notes, branches, contact_notes, deal_notes, outside_requests, owners, titles],
 )
-def test_nothing_is_listed_twice(listed: Callable[[], Sequence[str]]) -> None:
+def test_word_lists_have_no_duplicates(listed: Callable[[], Sequence[str]]) -> None:
     assert [] == twice(listed())
 
 
@@ -153,7 +153,7 @@ def test_a_name_is_a_name() -> None:
 
 
 @pytest.mark.parametrize("name", ["Smith", "Garcia", "Kim", "Lee", "Khan", "Müller"])
-def test_some_last_names_are_everywhere(name: str) -> None:
+def test_some_last_names_occur_in_several_regions(name: str) -> None:
     """Three Smiths in one CRM are worth searching for."""
     assert 2 <= sum(name in region.last for region in people())
 
@@ -204,7 +204,7 @@ def test_a_tail_is_letters_and_rarely_an_ampersand() -> None:
     assert len(tails) >= 20 * sum("&" in tail for tail in tails)
 
 
-def test_there_are_enough_other_companies() -> None:
+def test_names_of_other_companies_are_sufficient() -> None:
     """Partners, vendors and competitors: forty cores, eight tails."""
     assert 40 <= len(outside_companies().cores)
     assert 8 <= len(outside_companies().tails)
@@ -229,7 +229,7 @@ def test_no_deal_has_a_word_of_the_crm_in_its_name() -> None:
     assert [] == [deal for deal in all_deals() if any(word in deal.casefold() for word in forbidden)]
 
 
-def test_there_are_forty_salespeople_whose_last_names_are_theirs_alone() -> None:
+def test_forty_salespeople_have_distinct_last_names() -> None:
     """No two of them share a last name, and no contact has one of theirs."""
     lasts = [owner.split(maxsplit=1)[1] for owner in owners()]
 

@@ -94,7 +94,7 @@ def test_user_answers_a_clarifying_question(records: list[ConversationRecord]) -
     assert [] == [after.user_utterance for after in answers if after.reply_asks]
 
 
-def test_a_correction_changes_what_was_just_said(records: list[ConversationRecord]) -> None:
+def test_corrections_change_the_value_of_the_turn_before(records: list[ConversationRecord]) -> None:
     """The same record, another value."""
     corrected = [record for record in records if "correction" in record.tags]
 
@@ -117,7 +117,7 @@ def test_no_placeholder_is_left(records: list[ConversationRecord]) -> None:
 
 
 @pytest.mark.parametrize("seed", [153, -1, 10**12])
-def test_any_seed_will_do(seed: int) -> None:
+def test_conversations_can_be_generated_from_any_seed(seed: int) -> None:
     assert 100 == len(list(generate(seed, 100)))
 
 
@@ -128,7 +128,7 @@ def test_a_small_set_has_something_held_out() -> None:
     assert 9 <= splits.count("test") <= 14
 
 
-def test_voices_are_tagged_where_they_are_heard(records: list[ConversationRecord]) -> None:
+def test_conversation_has_at_most_one_voice(records: list[ConversationRecord]) -> None:
     """One conversation has one voice, or none of its own."""
     for record in records:
         assert len({"terse", "chatty", "indirect"} & set(record.tags)) <= 1

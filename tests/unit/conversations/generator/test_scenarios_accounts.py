@@ -74,7 +74,7 @@ def test_the_tool_takes_every_call() -> None:
             assert [intent.tool] == list(scenario.tools), scenario
 
 
-def test_there_are_words_in_every_voice() -> None:
+def test_scenarios_have_wordings_in_every_voice() -> None:
     """Enough of them, and none that leaves a place empty."""
     for scenario in SCENARIOS:
         for place, (story, intent) in enumerate(played(scenario)):
@@ -86,7 +86,7 @@ def test_there_are_words_in_every_voice() -> None:
 
 
 @each_write
-def test_every_value_that_is_written_is_said(scenario: Scenario) -> None:
+def test_every_written_value_is_in_the_utterance(scenario: Scenario) -> None:
     for story, intent in played(scenario):
         knowledge = Knowledge(SeedData())
         knowledge.add_utterance(said(scenario, story, intent))
@@ -105,7 +105,7 @@ def test_the_world_is_as_the_crm_will_be(scenario: Scenario) -> None:
 
 
 @each_change
-def test_a_change_changes_something_and_so_does_its_correction(scenario: Scenario) -> None:
+def test_changes_and_corrections_change_the_value(scenario: Scenario) -> None:
     """The value was another one before, and is yet another one when the user puts it right."""
     for story, intent in played(scenario):
         assert intent.about is not None
@@ -142,7 +142,7 @@ def test_a_question_for_one_thing_shows_one_record_that_has_it(column: str) -> N
         assert intent.about[column] == ", ".join(map(str, intent.facts or ()))
 
 
-def test_who_ensures_a_client_makes_one_only_if_there_is_none() -> None:
+def test_ensuring_a_client_creates_it_only_if_it_is_missing() -> None:
     grown = set()
     for story, intent in played(next(scenario for scenario in SCENARIOS if scenario.name == "ensure_client_exists")):
         assert intent.about is not None
@@ -161,7 +161,7 @@ def test_part_of_a_name_finds_all_that_have_it() -> None:
     assert 4 == len(found(story, "Contact", {"last_name": "oKAFOR"}))
 
 
-def test_companies_of_which_there_are_none_are_asked_for_too() -> None:
+def test_questions_about_missing_kinds_of_companies_occur() -> None:
     """The reply has to say that there are none."""
     intents = [companies.companies_of_type(output(throw)) for throw in range(THROWS)]
 
@@ -177,7 +177,7 @@ def test_things_are_counted_once() -> None:
     assert client_questions.count_everything(story) is None
 
 
-def test_a_renamed_client_is_no_longer_known_by_its_old_name() -> None:
+def test_renamed_client_is_known_by_its_new_name() -> None:
     """If nothing of that is left."""
     for story, intent in played(next(scenario for scenario in SCENARIOS if scenario.name == "rename_client")):
         assert intent.about is not None
@@ -188,7 +188,7 @@ def test_a_renamed_client_is_no_longer_known_by_its_old_name() -> None:
 @pytest.mark.parametrize(
     "scenario", [scenario for scenario in CHANGES if scenario.entity == "Contact"], ids=lambda scenario: scenario.name
 )
-def test_who_finds_a_person_by_the_client_has_seen_the_client(scenario: Scenario) -> None:
+def test_client_counts_as_seen_if_a_person_is_found_by_it(scenario: Scenario) -> None:
     """Ben at Nordvik Foods takes two looks; Ben Okafor takes one."""
     looks = set()
     for story, intent in played(scenario):

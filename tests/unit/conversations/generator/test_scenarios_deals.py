@@ -90,7 +90,7 @@ def said(story: Story, scenario: Scenario, intent: Intent) -> str:
     return Speech().say(story.chance, intent.phrase or scenario.name, intent.slots, story.chance.one_of(VOICES))
 
 
-def test_what_is_asked_for_can_be_done_and_is_said() -> None:
+def test_requests_are_possible_and_complete() -> None:
     """The tool takes the arguments, and every value is in the words, or follows from them and the rows."""
     for scenario in SCENARIOS:
         for story, _, intent in throws(scenario):
@@ -193,7 +193,7 @@ def test_a_question_changes_nothing_and_is_asked_once() -> None:
             assert scenario.intent(story) is None, scenario
 
 
-def test_facts_are_so() -> None:
+def test_facts_of_questions_are_true() -> None:
     for scenario in QUESTIONS:
         for story, _, intent in throws(scenario):
             found = [
@@ -228,7 +228,7 @@ def test_facts_are_so() -> None:
 
 
 @pytest.mark.parametrize("name", ["biggest_deal", "smallest_deal", "closes_first"])
-def test_what_is_alike_is_not_compared(name: str) -> None:
+def test_equal_deals_are_not_compared(name: str) -> None:
     """Of deals with the same amount and the same close date none comes first."""
     for number in range(THROWS):
         story = Story(chance=SeededRandom(number), world=world(), now=NOW, currency="EUR")
@@ -238,7 +238,7 @@ def test_what_is_alike_is_not_compared(name: str) -> None:
         assert BY_NAME[name].intent(story) is None
 
 
-def test_what_is_closed_or_overdue_does_not_close_first() -> None:
+def test_closed_and_overdue_deals_do_not_close_first() -> None:
     for story, _, intent in throws(BY_NAME["closes_first"]):
         (deal,) = story.world.of("Opportunity", name=intent.facts[0] if intent.facts else "")
 

@@ -45,7 +45,7 @@ def played(scenario: Scenario) -> Iterator[tuple[Story, Intent]]:
 
 
 @each_write
-def test_what_is_written_is_there(scenario: Scenario) -> None:
+def test_written_row_has_the_arguments_of_the_call(scenario: Scenario) -> None:
     """As a record that the turn makes, with what the call says and nothing else."""
     for story, intent in played(scenario):
         written = story.world.rows[-1]
@@ -91,13 +91,13 @@ def test_facts_are_what_is_on_file(scenario: Scenario) -> None:
 
 
 @each_move
-def test_there_are_words_enough(scenario: Scenario) -> None:
+def test_every_voice_has_enough_wordings(scenario: Scenario) -> None:
     texts = {voice: {one.text for one in banks()[scenario.name] if one.voice == voice} for voice in VOICES}
 
     assert [] == [voice for voice, least in LEAST.items() if len(texts[voice]) < least]
 
 
-def test_what_was_written_just_now_is_counted() -> None:
+def test_counted_notes_include_those_of_earlier_turns() -> None:
     notes = {scenario.name: scenario for scenario in SCENARIOS}
     counts = []
     for throw in range(THROWS):

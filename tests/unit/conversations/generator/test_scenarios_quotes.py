@@ -98,7 +98,7 @@ def test_a_move_leaves_the_world_as_the_crm_does() -> None:
             assert writes(intent.tool) == (columns(before) != columns(story.world)), scenario
 
 
-def test_every_value_is_said() -> None:
+def test_every_value_is_in_the_utterance() -> None:
     for scenario in SCENARIOS:
         for story, _, intent in thrown(scenario):
             for voice in VOICES:
@@ -114,7 +114,7 @@ def test_a_move_that_does_not_fit_does_nothing() -> None:
         assert scenario.intent(story_of(World(), scenario.name)) is None, scenario
 
 
-def test_what_was_seen_is_not_asked_again() -> None:
+def test_rows_already_seen_are_not_requested_again() -> None:
     for scenario in SCENARIOS:
         for throw in range(THROWS):
             story = staged(scenario.name, throw)
@@ -124,7 +124,7 @@ def test_what_was_seen_is_not_asked_again() -> None:
             assert intent is None or writes(intent.tool), scenario
 
 
-def test_whatever_was_done_each_quote_and_contract_can_still_be_named() -> None:
+def test_every_quote_and_contract_can_be_named_after_any_change() -> None:
     """Without a pronoun, and by words that fit no other."""
     for throw in range(40):
         story = staged("named", throw)
@@ -138,7 +138,7 @@ def test_whatever_was_done_each_quote_and_contract_can_still_be_named() -> None:
             assert all(story.refer_to(row).object for row in story.world.of(entity)), throw
 
 
-def test_what_was_said_can_be_put_right() -> None:
+def test_corrections_have_another_value() -> None:
     """By a value that the record does not have yet."""
     for scenario in (*quotes.SCENARIOS, *quote_changes.SCENARIOS):
         for story, _, intent in thrown(scenario):
@@ -227,7 +227,7 @@ def test_a_percentage_comes_out_to_the_cent() -> None:
     assert [(4, 10.66), (8, 11.07), (12, 11.48), (20, 12.3)] == parts(10.25, [], 1)
 
 
-def test_until_takes_a_day_and_no_span() -> None:
+def test_until_is_followed_by_a_day() -> None:
     """Valid until in two weeks is no English."""
     day = date(2026, 3, 30)
 

@@ -75,7 +75,7 @@ def played(scenario: Scenario) -> Iterator[tuple[Story, Intent]]:
 
 
 @each(ALL)
-def test_a_move_can_be_said_in_every_voice(scenario: Scenario) -> None:
+def test_scenario_has_utterances_in_every_voice(scenario: Scenario) -> None:
     """With every value to the letter, and no capital where there is none in a file's name."""
     speech = Speech()
     for story, intent in played(scenario):
@@ -115,7 +115,7 @@ def is_so(story: Story, intent: Intent) -> bool:
 
 
 @each(BY_DATA)
-def test_only_the_data_can_tell(scenario: Scenario) -> None:
+def test_calls_are_refused_because_of_the_data(scenario: Scenario) -> None:
     """The call is well-formed; the record is closed, over, not there, or has the address already."""
     for story, intent in played(scenario):
         assert "" == check(ToolCall(tool=intent.tool, arguments=dict(intent.args)))
@@ -123,7 +123,7 @@ def test_only_the_data_can_tell(scenario: Scenario) -> None:
 
 
 @each(ambiguous_requests.SCENARIOS)
-def test_who_is_asked_back_has_named_several(scenario: Scenario) -> None:
+def test_ambiguous_request_fits_several_rows(scenario: Scenario) -> None:
     for story, intent in played(scenario):
         assert isinstance(intent, OpenRequest)
         ((column, value),) = intent.args.items()
@@ -149,14 +149,14 @@ def test_no_clarification_about_a_record_just_mentioned(scenario: Scenario) -> N
 
 
 @each(missing_details.SCENARIOS)
-def test_who_leaves_something_out_is_asked(scenario: Scenario) -> None:
+def test_request_with_a_missing_detail_expects_a_question(scenario: Scenario) -> None:
     """Nothing can be called before."""
     for _, intent in played(scenario):
         assert ("", {}, True) == (intent.tool, intent.args, intent.asks)
 
 
 @each(tuple(scenario for scenario in absent_records.SCENARIOS if scenario.tools))
-def test_what_is_absent_is_not_there(scenario: Scenario) -> None:
+def test_searched_names_are_in_no_row(scenario: Scenario) -> None:
     for story, intent in played(scenario):
         rows = story.world.of(ENTITIES[intent.tool])
         words = [str(value).casefold() for value in intent.args.values()]
@@ -166,7 +166,7 @@ def test_what_is_absent_is_not_there(scenario: Scenario) -> None:
 
 
 @each(tuple(scenario for scenario in absent_records.SCENARIOS if not scenario.tools))
-def test_what_no_crm_can_do_is_declined(scenario: Scenario) -> None:
+def test_request_outside_of_the_crm_is_declined(scenario: Scenario) -> None:
     """Nothing is called, and nothing is asked."""
     for _, intent in played(scenario):
         assert ("", {}, True, False) == (intent.tool, intent.args, intent.declined, intent.asks)
@@ -192,7 +192,7 @@ def gone_on(scenario: Scenario) -> Iterator[tuple[Story, Intent, Intent, dict[st
 
 
 @each(SETTLED)
-def test_what_follows_can_be_done(scenario: Scenario) -> None:
+def test_following_request_can_be_carried_out(scenario: Scenario) -> None:
     """The arguments are those of the tool, and the CRM is not as before."""
     for story, _, following, between in gone_on(scenario):
         assert "" == check(ToolCall(tool=following.tool, arguments=dict(following.args)))
@@ -201,7 +201,7 @@ def test_what_follows_can_be_done(scenario: Scenario) -> None:
 
 
 @each(SETTLED)
-def test_whatever_is_written_then_was_said(scenario: Scenario) -> None:
+def test_values_of_the_following_request_are_provided(scenario: Scenario) -> None:
     """In the first turn or in the second, or it can be looked up."""
     speech = Speech()
     for story, intent, following, _ in gone_on(scenario):
@@ -228,7 +228,7 @@ def test_whatever_is_written_then_was_said(scenario: Scenario) -> None:
         assert [] == left[-1], turns
 
 
-def test_there_are_words_enough() -> None:
+def test_every_voice_has_enough_wordings() -> None:
     """In every voice, for every scenario and whatever follows it."""
     names = {intent.phrase or scenario.name for scenario in ALL for _, intent in played(scenario)} - {"out_of_scope"}
     names |= {following.phrase for scenario in SETTLED for _, _, following, _ in gone_on(scenario)}
@@ -242,7 +242,7 @@ def test_there_are_words_enough() -> None:
     assert [] == few
 
 
-def test_who_has_nothing_to_put_right_does_not() -> None:
+def test_no_answer_follows_an_ordinary_turn() -> None:
     """After an ordinary turn there is nothing to answer, either."""
     story = begun(refused_by_data.SCENARIOS[0], 0)
     story.next_turn(Intent(tool="list_clients", args={}, slots={}))

@@ -97,7 +97,7 @@ def test_answer_that_is_unreadable_twice_is_ignored_with_a_note() -> None:
     assert [] == alone.false_statements
 
 
-def test_an_error_is_no_opinion() -> None:
+def test_error_of_the_model_leaves_the_trial_ungraded() -> None:
     """The trial is not graded."""
     judgement, calls = opinions(FALSE, TIMEOUT)
 
@@ -153,7 +153,7 @@ def test_the_same_is_not_asked_twice(cache: JudgementCache) -> None:
     assert again.bill is None
 
 
-def test_another_statement_is_asked_about(cache: JudgementCache) -> None:
+def test_changed_statement_is_judged_again(cache: JudgementCache) -> None:
     """One other word is enough."""
     model = Answering(TRUE)
     judge = Judge(model, 1, cache)
@@ -164,7 +164,7 @@ def test_another_statement_is_asked_about(cache: JudgementCache) -> None:
 
 
 @pytest.mark.parametrize("other", [Answering(TRUE, model="wiser"), Answering(TRUE, temperature=0.1)])
-def test_another_judge_is_asked(cache: JudgementCache, other: Answering) -> None:
+def test_other_judge_does_not_reuse_cached_grades(cache: JudgementCache, other: Answering) -> None:
     """Another model, or the same one in another way."""
     judged(Judge(Answering(TRUE), 1, cache))
     judged(Judge(other, 1, cache))
@@ -173,7 +173,7 @@ def test_another_judge_is_asked(cache: JudgementCache, other: Answering) -> None
 
 
 @pytest.mark.parametrize("answers", [[TIMEOUT], [BAD], [TRUE, BAD]])
-def test_what_is_not_graded_is_not_kept(cache: JudgementCache, answers: list[Completion | ModelError]) -> None:
+def test_missing_grades_are_not_cached(cache: JudgementCache, answers: list[Completion | ModelError]) -> None:
     """It may be the next time."""
     judged(Judge(Answering(*answers), 3, cache))
 
@@ -228,7 +228,7 @@ def test_qualified_judge_changes_the_reply_and_its_turn_and_nothing_else() -> No
     ],
     ids=["not measured", "low kappa", "nothing false", "no answer"],
 )
-def test_everything_else_changes_nothing(judgement: Judgement) -> None:
+def test_other_judgements_change_no_score(judgement: Judgement) -> None:
     """The rules stand."""
     assert (SCORES, tuple(TURNS)) == (judged_scores(SCORES, judgement, 2), judged_turns(TURNS, judgement))
 

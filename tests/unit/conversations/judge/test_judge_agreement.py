@@ -26,7 +26,7 @@ def cache(tmp_path) -> JudgementCache:  # type: ignore[no-untyped-def] # noqa: A
     return JudgementCache(tmp_path / "judgements")
 
 
-def test_half_of_the_labelled_statements_is_false() -> None:
+def test_half_of_the_labelled_statements_are_false() -> None:
     """So that a judge that always says the same has a kappa of 0."""
     labels = [label for trial in labelled_trials() for label in trial.labels]
 
@@ -69,7 +69,7 @@ def test_agreement_is_found_in_the_cache(cache: JudgementCache, wrong: int, kapp
     assert [] == unmeasured(IDENTITY, 1, cache)
 
 
-def test_incomplete_measurement_is_none(cache: JudgementCache) -> None:
+def test_incomplete_or_different_measurement_is_not_used(cache: JudgementCache) -> None:
     """Nor is that of another number of opinions, or of another judge."""
     measured(cache.folder.parent, JUDGE)
     other = ModelSpec.parse("openai:another").identity

@@ -59,7 +59,7 @@ def answered(text: str) -> dict[str, Any]:
     return talk(turn(said, "client_search", name="Harbor Light", EXPECTED_RESPONSE=response), seed=ONE_CLIENT)
 
 
-def test_nothing_is_found_in_good_cases(kinds: Kinds) -> None:
+def test_valid_cases_have_no_findings(kinds: Kinds) -> None:
     """The smallest one, and a small dialogue."""
     dialogue = talk(
         turn("Find Harbor Light.", "client_search", criteria={"name": "Harbor Light"}),
@@ -172,7 +172,9 @@ def test_the_same_words_with_different_labels(kinds: Kinds) -> None:
         ("Execute list_clients", "list_clients", {}, "tool-name-said"),
     ],
 )
-def test_odd_reads(kinds: Kinds, utterance: str, tool: str, filters: dict[str, str], kind: str) -> None:
+def test_unusual_reads_are_reported(
+    kinds: Kinds, utterance: str, tool: str, filters: dict[str, str], kind: str
+) -> None:
     """They can be passed: any read that finds the rows will do."""
     assert {kind: (1, 1)} == kinds(talk(turn(utterance, tool, **filters)))
 
@@ -214,7 +216,7 @@ def test_prefixes_can_be_found_when_there_are_any(kinds: Kinds) -> None:
         ("Nothing was nullified.", set()),
     ],
 )
-def test_odd_responses(kinds: Kinds, text: str, found: set[str]) -> None:
+def test_impossible_replies_are_reported(kinds: Kinds, text: str, found: set[str]) -> None:
     """What no truthful agent says."""
     assert dict.fromkeys(found, (1, 1)) == kinds(answered(text))
 
@@ -337,7 +339,7 @@ def test_examples_are_limited(written: Written, examples: int) -> None:
     assert list(range(1, examples + 1)) == [place.line for place, _ in shown]
 
 
-def test_an_example_is_no_book(written: Written) -> None:
+def test_long_examples_are_cut_to_one_line(written: Written) -> None:
     """And stays on its line, whatever the case is called."""
     long = talk(turn(f"Quote it.\n{'x' * 5000}", "opportunity_search", stage="Sent" * 99), conversation_id="a\x1b[2Jb")
     path = written(long)
@@ -404,7 +406,7 @@ def published() -> Lint:
     return Lint().check_files([PUBLISHED])
 
 
-def test_what_is_found_in_the_published_conversations(published: Lint) -> None:
+def test_findings_in_the_published_conversations_are_unchanged(published: Lint) -> None:
     """Turns and conversations, each counted a second time with regular expressions on the raw lines."""
     counts = {kind.label: (len(count.turns), len(count.lines)) for kind, count in published.counts.items()}
 
@@ -433,7 +435,7 @@ def test_what_is_found_in_the_published_conversations(published: Lint) -> None:
     } == {label: count for label, count in counts.items() if any(count)}
 
 
-def test_how_much_alike_the_published_conversations_are(published: Lint) -> None:
+def test_similarity_of_the_published_conversations_is_unchanged(published: Lint) -> None:
     """The same."""
     assert (207, 780, 159, 127) == (
         published.conversations,
@@ -452,7 +454,7 @@ def test_how_much_alike_the_published_conversations_are(published: Lint) -> None
     } == published.diversity.to_dict()
 
 
-def test_a_turn_without_a_call_is_no_unknown_tool(kinds: Kinds) -> None:
+def test_turn_without_a_call_is_not_an_unknown_tool(kinds: Kinds) -> None:
     assert {} == kinds(talk(turn("Book a flight.", "", EXPECT_SUCCESS=False), seed=ONE_CLIENT))
 
 

@@ -61,7 +61,7 @@ def test_cheap_is_left_and_good_is_up() -> None:
     assert [("dear", "$0.03", "0.900"), ("cheap", "$0.01", "0.400")] == [tuple(row[:3]) for row in chart.rows]
 
 
-def test_what_is_a_hundred_times_as_dear_does_not_hide_the_rest() -> None:
+def test_scale_is_logarithmic_if_costs_differ_by_orders_of_magnitude() -> None:
     """The scale is logarithmic then."""
     chart = cost_against_quality([(point(cost, name=str(cost)), 0) for cost in (0.001, 0.01, 0.5)])
     places = sorted(dot.x for dot in chart.dots)
@@ -116,7 +116,7 @@ def test_checkpoints_are_drawn_by_step() -> None:
     assert {len(CHECKPOINT_HEAD)} == {len(row) for row in table}
 
 
-def test_what_was_not_judged_to_its_end_is_drawn_but_never_called_the_best() -> None:
+def test_incomplete_checkpoint_is_drawn_but_never_the_best() -> None:
     late, half, good = checkpoint(196, 1.0), checkpoint(98, 0.9), checkpoint(49, 0.25)
     late["checkpoint"] |= {"unjudged": 3}
     half["checkpoint"] |= {"lost": 1}
@@ -151,7 +151,7 @@ def test_learning_is_drawn_along_the_stream() -> None:
     assert "0.250" == figures["p (McNemar)"]
 
 
-def test_who_does_neither_has_no_curve() -> None:
+def test_other_subjects_have_no_curve() -> None:
     """Absent, not empty."""
     plain = [{"suite": "crm", "subject": "mini"}]
 

@@ -103,7 +103,7 @@ def test_invalid_transcript_is_reported(tmp_path: Path, content: bytes) -> None:
     assert kept(tmp_path, played()).trouble.startswith("is not a transcript: ")
 
 
-def test_what_has_no_end_is_cut(tmp_path: Path) -> None:
+def test_very_long_dialogues_are_cut(tmp_path: Path) -> None:
     endless = replace(played(), transcript=dialogue_of("x" * 2 * LONGEST, value=[{"n": n} for n in range(3 * MOST)]))
     user, _, answered, _ = output(endless, tmp_path)["turns"][0]["said"]
     rows = answered["results"][0]["value"]
@@ -141,7 +141,7 @@ def test_statements_are_shown_with_what_the_judge_finds_false() -> None:
     assert "its agreement with the labelled statements has not been measured" == shown["restriction"]
 
 
-def test_a_score_that_is_not_full_and_passes_is_no_fault() -> None:
+def test_partial_score_that_passes_is_not_a_fault() -> None:
     found = replace(trial("one"), scores=(Score(name="f1", value=0.81236, threshold=0.8),), transcript=Transcript())
 
     assert [["f1", 0.8124, 0.8]] == dialogue(found, Kept())["scores"]

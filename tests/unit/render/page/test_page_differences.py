@@ -45,7 +45,7 @@ def test_hundreds_of_rows_are_not_compared_with_each_other() -> None:
     assert PAIRED + 2 == len(tables("notes: missing: content='x', author='Ada'", *extra))
 
 
-def test_other_faults_stay_text() -> None:
+def test_faults_without_rows_are_shown_as_text() -> None:
     """Those of a turn, of scorers that are not ours, and rows that can't be read."""
     faults = [
         Fault(score="state", text="notes: missing: content='a'", turn=9),

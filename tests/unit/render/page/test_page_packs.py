@@ -39,7 +39,7 @@ def test_a_run_without_trials_has_no_packs(tmp_path: Path) -> None:
     assert [] == list(tmp_path.iterdir())
 
 
-def test_what_json_has_no_word_for_is_spelled_out(tmp_path: Path) -> None:
+def test_values_without_a_json_form_are_encoded(tmp_path: Path) -> None:
     """A browser reads no NaN, and half a surrogate is none of its letters."""
     (content,) = packed([{"value": float("nan"), "text": "\ud800"}], tmp_path / "mine.html").contents
 

@@ -38,7 +38,7 @@ def test_a_row_has_what_a_trial_is_found_and_sorted_by() -> None:
     assert "state: it is" == row["why"]
 
 
-def test_what_is_not_known_is_not_zero() -> None:
+def test_unknown_values_are_not_zero() -> None:
     """Who asks no model has no bill; a price may be unknown; an errored trial has no scores."""
     unpriced = replace(trial("one"), bill=Bill(usage=Usage(input=5, calls=1), cost=None))
     free, unknown, broken = table(trial("none"), unpriced, trial("two", Verdict.ERRORED))

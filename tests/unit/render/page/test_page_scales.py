@@ -17,14 +17,14 @@ def test_a_scale_maps_its_ends_to_its_ends() -> None:
     assert [200, 110, 20] == [up(0.0), up(0.5), up(1.0)]
 
 
-def test_what_is_beyond_stands_at_the_rim() -> None:
+def test_values_beyond_the_scale_are_drawn_at_its_end() -> None:
     """Nothing is drawn outside of the chart."""
     scale = Scale(low=1.0, high=100.0, start=0, end=100, logarithmic=True)
 
     assert [0, 0, 50, 100, 100] == [scale(0.01), scale(1), scale(10), scale(100), scale(1e9)]
 
 
-def test_one_value_alone_stands_in_the_middle() -> None:
+def test_single_value_is_in_the_middle_of_the_scale() -> None:
     """A single checkpoint is a curve, too."""
     assert 50 == stretched([196.0], 0, 100)(196.0)
 

@@ -48,7 +48,7 @@ HOLDS, BREACHED = rulings()[0], rulings()[1]
         (report(), "plain", "Complete; no gate was evaluated"),
     ],
 )
-def test_the_outcome_is_the_worst_that_is_to_be_said(found: Report, mood: str, output: str) -> None:
+def test_outcome_of_a_run_is_its_worst_result(found: Report, mood: str, output: str) -> None:
     """An incomplete run is never good, nor is one in which the world broke."""
     outcome = outcome_of(found)
 
@@ -95,7 +95,7 @@ def test_the_interval_is_that_of_the_report() -> None:
     assert [(1.0, None, None)] == [(each.value, each.low, each.high) for each in untold.places]
 
 
-def test_nothing_scored_has_no_rate_and_no_whisker() -> None:
+def test_suite_without_scored_trials_shows_a_dash() -> None:
     """A dash, not a zero."""
     (suite,) = suites_of(report(trial("one", Verdict.ERRORED)))
 
@@ -121,7 +121,7 @@ def test_the_heat_map_has_a_row_per_label_and_a_column_per_subject() -> None:
     assert f"#trials?suite=crm&subject=claude&label=tag%3A{label}" == cells[0].link
 
 
-def test_of_many_labels_the_largest_are_shown() -> None:
+def test_heat_map_shows_the_largest_labels() -> None:
     trials = [
         replace(found, labels=replace(found.labels, tags=(f"tag-{number % 60}",)))
         for number, found in enumerate(trials_of(240))
@@ -223,7 +223,7 @@ def test_gate_on_the_baseline_shows_a_difference() -> None:
     assert ("+0.050", "+0.010 to +0.100", "\N{EN DASH}", False, "e; inconclusive: about 1 more case needed") == output
 
 
-def test_what_is_red_for_another_reason_is_not_green() -> None:
+def test_run_that_failed_for_another_reason_is_not_good() -> None:
     """Nor is what plugins were not asked about; gates that hold do not help."""
     holding = replace(report(trial("one")), rulings=rulings()[:1])
     red = replace(holding, run={**FACTS, "red": ["a"]})
@@ -250,7 +250,7 @@ def test_metrics_have_their_intervals() -> None:
     assert re.fullmatch(r"[\d.]+ s \(.* to [\d.]+ s\)", rows["latency mean"])
 
 
-def test_what_a_heat_map_counts_is_named() -> None:
+def test_heat_map_names_its_unit() -> None:
     """Cases of an agent, solutions of a checkpoint; a case that is tried twice is one."""
     twice = [replace(trial(replace(planned("one"), trial=n, key=str(n))), labels=Labels(tags=("t",))) for n in (1, 2)]
     solved = FileOutcome(verdicts={"AC": 1}, samples=((1, 1, 1),), by={"tag": {"dp": (1, 1)}})
@@ -326,6 +326,6 @@ def test_a_difference_that_is_not_sure_is_neither_better_nor_worse() -> None:
         (to_trials(suite="a b", text=""), "#trials?suite=a+b"),
     ],
 )
-def test_numbers_are_said_briefly(said: str, expected: str) -> None:
+def test_numbers_are_short_and_not_rounded_up_to_all(said: str, expected: str) -> None:
     """And never better than they are: 99.9 % is not all."""
     assert expected == said

@@ -60,7 +60,7 @@ def test_right_on_every_test() -> None:
         (exited("1", cpu=1.5), "TLE", "more than 1 s of CPU time (ended after 1.50 s)"),
     ],
 )
-def test_what_really_happened_is_the_verdict(run: Execution, verdict: str, reason: str) -> None:
+def test_verdict_depends_on_how_the_program_ended(run: Execution, verdict: str, reason: str) -> None:
     """Not words that a program has printed; and the first failure ends it."""
     outcome = judged(run)
 
@@ -99,7 +99,7 @@ def test_only_the_beginning_of_a_huge_test_is_kept() -> None:
         (Execution(ending=Termination.WALL_TIME, cpu_seconds=0.8), exited("1", cpu=0.9), "AC"),
     ],
 )
-def test_who_is_nearly_in_time_is_run_once_more(first: Execution, second: Execution, verdict: str) -> None:
+def test_program_near_its_time_limit_is_run_once_more(first: Execution, second: Execution, verdict: str) -> None:
     """So is who was working when the clock stopped him: the machine was busy."""
     assert verdict == judged([first, second], problem("1")).verdict
 
@@ -124,7 +124,7 @@ def _broken(_: ProgramInput) -> Execution:
     raise SandboxError("HTTP 400 run_timeout cannot exceed the configured limit of 3000")
 
 
-def test_the_judges_trouble_is_no_wrong_answer() -> None:
+def test_error_of_the_sandbox_is_a_judge_error() -> None:
     """A server that refuses says nothing about the program, and is not asked again."""
     outcome = judge(solution("main"), problem("1", "1"), Scripted({"main": _broken}), Rules())
 
@@ -170,7 +170,7 @@ def test_files_instead_of_stdin_and_stdout() -> None:
     assert "it did not write output.txt" in judged(exited("secret"), task).reason
 
 
-def test_limits() -> None:
+def test_limits_of_a_run_leave_room_above_those_of_the_problem() -> None:
     """A little more CPU time than allowed, a clock that only ends who hangs, room for what is expected."""
     sandbox = Scripted({"main": lambda _: exited("x")})
     judge(solution("main"), problem("ä" * 2**24), sandbox, Rules())
@@ -257,7 +257,7 @@ def test_checkers_that_answer_by_exit_code(style: CheckerStyle, code: int, args:
     assert b"out" == (feed.stdin if style is CheckerStyle.KATTIS else feed.files["output.txt"])
 
 
-def test_a_checker_that_needs_testlib_says_so() -> None:
+def test_checker_without_testlib_is_a_judge_error_that_names_the_setting() -> None:
     """It is not ours to ship."""
     source = '#include "testlib.h"\nint main() {}'
     checker = Checker(style=CheckerStyle.TESTLIB, program=Program(language=Language.CPP, source=source))

@@ -90,7 +90,7 @@ def test_no_more_lines_are_read_than_are_soon_judged() -> None:
     assert most <= 2 * AHEAD
 
 
-def test_what_breaks_at_one_solution_stops_no_other() -> None:
+def test_error_at_one_solution_does_not_stop_the_others() -> None:
     def judge(solution: Solution) -> Judged:
         if solution.line == 1:
             raise ZeroDivisionError("no idea")
@@ -118,7 +118,7 @@ def test_when_the_time_is_up_what_is_judged_is_kept_and_the_rest_is_counted() ->
     assert 6 == missing
 
 
-def test_who_interrupts_hears_first_what_was_judged() -> None:
+def test_interruption_reports_finished_verdicts_first() -> None:
     clock, at_second, over = Deadline(SOON), Event(), Event()
     shown: list[Judged] = []
 
