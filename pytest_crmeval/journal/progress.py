@@ -204,7 +204,8 @@ class ProgressCounter:
     def rows(self, now: float, in_flight: Mapping[Group, int] | None = None) -> list[Progress]:
         """Return the progress of each subject in each suite, sorted by name, checkpoints by step."""
         rows = []
-        for group, counts in sorted(self._counts.items(), key=lambda each: _place(*each[0])):
+        for group in sorted(self._counts, key=lambda group: (group[0], *by_step(group[1], step_of(group[1])))):
+            counts = self._counts[group]
             if counts["total"]:
                 playing = None if in_flight is None else in_flight.get(group, 0)
                 row = _progress(group, counts, self._paces.get(group, Pace()), now, playing)
@@ -266,7 +267,3 @@ def _progress(group: Group, counts: Counter[str], pace: Pace, now: float, in_fli
 
 def _rounded(number: float | None, digits: int) -> float | None:
     return None if number is None else round(number, digits)
-
-
-def _place(suite: str, subject: str) -> tuple[str, float, str]:
-    return (suite, *by_step(subject, step_of(subject)))

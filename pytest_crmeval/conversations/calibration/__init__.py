@@ -17,7 +17,6 @@ from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.messages import Tool
-from pytest_crmeval.domain.score import Score
 from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.ports.scorer import Evidence, Scorer
 
@@ -162,7 +161,8 @@ class _Bench:
         fault = next((score for score in scores if not score.passed), None)
         if passes is (fault is None):
             return None
-        return Miss(case=case.id, turn=variant.turn, what=variant.what, reason=_score_reason(fault) if fault else "")
+        reason = f"{fault.name}: {fault.reason}".replace("\n", "; ") if fault else ""
+        return Miss(case=case.id, turn=variant.turn, what=variant.what, reason=reason)
 
     def _tried(self, rehearsal: Rehearsal, variant: Variant, *, passes: bool) -> Miss | None:
         case = rehearsal.case
@@ -184,10 +184,6 @@ def spread(variants: Sequence[Variant], most: int, start: int) -> Sequence[Varia
 def share_lines(shares: Sequence[Share]) -> Iterator[str]:
     """Yield a table of shares."""
     yield from ("", f"{'':48}{'tried':>7}{'right':>9}{'share':>8}   95 % interval", *map(str, shares))
-
-
-def _score_reason(score: Score) -> str:
-    return f"{score.name}: {score.reason}".replace("\n", "; ")
 
 
 def _share(tallies: Mapping[str, AgentAccuracy]) -> float:
