@@ -7,8 +7,10 @@ export PYTHONDONTWRITEBYTECODE :=
 # A .venv that was moved here with its folder, or whose interpreter is gone, is created again.
 STALE := $(shell test "$$(cat $(READY) 2>/dev/null)" = "$$(pwd -P)" && $(VENV)/bin/python -c '' 2>/dev/null || rm -f $(READY))
 
+# Plugins for the tests of this repository, which would only delay the start of each process.
+WITHOUT := $(addprefix -p no:,anyio hypothesispytest postgresql respx syrupy timeout)
 evals: $(READY)  ## play every bundled case on three workers
-	$(VENV)/bin/pytest evals/ -n 3 $(ARGS)
+	$(VENV)/bin/pytest evals/ -n 3 $(WITHOUT) $(ARGS)
 
 test: $(READY)  ## test the plugin itself
 	$(VENV)/bin/pytest tests/ -n 3 --dist worksteal $(ARGS)
