@@ -97,6 +97,11 @@ class NextJob(ChannelMessage[str | None]):
 
 
 @dataclass(frozen=True)
+class NextCase(ChannelMessage[bytes | None]):
+    """Wait for a case to play on another machine; the answer is the case with its content, or None."""
+
+
+@dataclass(frozen=True)
 class Finished(ChannelMessage[None]):
     """A case was played, by a slot or by its item."""
 

@@ -6,9 +6,11 @@ from typing import Any
 def figures(report: dict[str, Any]) -> dict[str, Any]:
     """Return all that must be the same in both: every trial, every metric, every token, and that times add up.
 
-    What may differ is the run's own name and times, how often it was begun, and how long each trial took.
+    What may differ is the run's own name and times, how often it was begun, in which order trials ended, and how long
+    each trial and call took.
     """
-    results, trials = [dict(result) for result in report["results"]], [dict(trial) for trial in report["trials"]]
+    results = [_untimed(result) for result in report["results"]]
+    trials = [_untimed(trial) for trial in sorted(report["trials"], key=lambda trial: str(trial["key"]))]
     times: dict[tuple[str, str], float] = {}
     for trial in trials:
         place = trial["suite"], trial["subject"]
@@ -28,3 +30,10 @@ def figures(report: dict[str, Any]) -> dict[str, Any]:
         "results": results,
         "trials": trials,
     }
+
+
+def _untimed(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a result or a trial without the seconds of its model calls."""
+    calls = record.get("service")
+    timed = {"service": {**calls, "seconds": 0.0, "first_seconds": 0.0}} if calls else {}
+    return {name: value for name, value in {**record, **timed}.items() if name != "tokens_per_second"}

@@ -20,8 +20,9 @@ GLUE = "Only the modules for pytest import pytest"
 PRIVATE = "Only compat imports private modules of pytest"
 ANSWER_KEY = "Agents and models never reach the answer key"
 SDKS = "Each SDK has one home"
+RAY = "Only the cluster imports Ray"
 CYCLES = "No cycles"
-CONTRACTS = [FLOORS, GLUE, PRIVATE, ANSWER_KEY, SDKS, CYCLES]
+CONTRACTS = [FLOORS, GLUE, PRIVATE, ANSWER_KEY, SDKS, RAY, CYCLES]
 US = "pytest_crmeval"
 BREACHES = [
     (FLOORS, "postgres/keeper.py", "from pytest_crmeval import report", f"{US}.postgres.keeper -> {US}.report"),
@@ -43,6 +44,7 @@ BREACHES = [
     (ANSWER_KEY, "agents/chat.py", "from pytest_crmeval.ports.crm import Crm", f"{US}.agents.chat -> {US}.ports.crm"),
     (SDKS, "agents/scripted.py", "import openai", f"{US}.agents.scripted -> openai"),
     (SDKS, "questions/judge.py", "def _late() -> None:\n    import anthropic", f"{US}.questions.judge -> anthropic"),
+    (RAY, "player/job.py", "def _late() -> None:\n    import ray", f"{US}.player.job -> ray"),
     (CYCLES, "domain/score.py", "from pytest_crmeval.domain.trial import Trial", r"\.score -> \.trial"),
 ]
 """A contract, the line of a module that breaks it, and the import or module that import-linter names."""

@@ -107,6 +107,8 @@ def _objection(case: CaseItem, known: dict[object, str]) -> str:
         known[spec] = _agent_objection(item.config, spec)
     if known[spec]:
         return known[spec]
+    if options_of(item.config).cluster and time_limit(item):
+        return "a time limit"
     marked = (mark.name for name in _MARKS for mark in item.iter_markers(name))
     if (mark := next(marked, "")) and not learns(spec):  # it may be skipped
         return f"marked {mark}"
@@ -129,6 +131,7 @@ def _agent_objection(config: pytest.Config, spec: str) -> str:
     options = options_of(config)
     asking = asks_models(spec) or (options.judge and spec in {"oracle", "mute"})
     alone = options.inflight == 1 or (options.inflight is None and (options.replay or not asking))
+    alone = alone and not options.cluster
     if alone and not learns(spec):  # a learner has a slot for its stream, whatever else is in flight
         return _NO_MODEL
     if any(config.getoption(name, default=False) for name in ("usepdb", "trace")):

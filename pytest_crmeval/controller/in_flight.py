@@ -5,12 +5,11 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 
 import pytest
 
-from pytest_crmeval.channel import Channel
 from pytest_crmeval.controller.header import say
 from pytest_crmeval.controller.loop import ControllerLoop
 from pytest_crmeval.controller.messages import MessageHandler
 from pytest_crmeval.controller.plan import RunPlan
-from pytest_crmeval.controller.prefetch import GRACE, at_once, in_flight
+from pytest_crmeval.controller.prefetch import GRACE
 from pytest_crmeval.controller.progress.snapshot import Files
 from pytest_crmeval.controller.signals import Signals
 from pytest_crmeval.models.control import EVERYBODY
@@ -33,23 +32,23 @@ class InFlight:
         self._signals = Signals()
         self._signals.take()
 
-    def open(self, workers: int) -> None:
-        """Open the queue for a number of workers; 0 if cases are played in this process."""
+    def open(self, at_once: int, *, elsewhere: bool) -> None:
+        """Open the queue for a number of cases at the same time; ``elsewhere``: players are on other machines."""
         self._loop.call(
             self._handler.queue.open,
             self._plan.weights(options_of(self._config).reports, addresses_of(self._config)),
-            at_once=at_once(self._config) * max(1, workers),
+            at_once=at_once,
             few_ahead=bool(self._config.getoption("maxfail")),
             many_ahead=self._plan.has_checkpoints,
+            only_slots=elsewhere,
             streams=self._plan.prefetch.streams,
         )
 
     @contextmanager
-    def around_loop(self, session: pytest.Session, here: Channel | None) -> Iterator[None]:
-        """Wait for all cases in flight at the end of the block; prefetch in this process if it has a channel."""
+    def around_loop(self, playing: AbstractContextManager[object]) -> Iterator[None]:
+        """Play ahead in the block, and wait for all cases in flight at its end."""
         with ExitStack() as stack:
-            if here is not None:
-                stack.enter_context(in_flight(session, here))
+            stack.enter_context(playing)
             stack.callback(self._finish)
             try:
                 yield

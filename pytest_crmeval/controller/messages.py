@@ -11,6 +11,7 @@ from pytest_crmeval import channel
 from pytest_crmeval.channel import ChannelMessage, ControllerGoneError, ExecnetChannel, Reply, decode_message, encode
 from pytest_crmeval.controller.loop import ControllerLoop, WaitingThreads
 from pytest_crmeval.controller.queue import LATER, JobQueue
+from pytest_crmeval.domain.dataset_error import DatasetError
 from pytest_crmeval.models.control import Feedback
 from pytest_crmeval.models.shared_control import SharedControl
 
@@ -68,6 +69,10 @@ class Run(Protocol):
         """Show the progress of a solution file."""
         ...
 
+    def case(self, key: str) -> bytes:
+        """Return a case with its content, for a player on another machine."""
+        ...
+
     def playbook(self, key: str) -> Mapping[str, Any]:
         """Return the playbook of a learner."""
         ...
@@ -95,14 +100,15 @@ class MessageHandler:
         if not self._answered(message, sender):
             self._waiting.setdefault(type(message), []).append((message, sender))
 
-    def gone(self, worker: str) -> None:
-        """Take back everything that a dead worker holds, and requeue its cases."""
+    def gone(self, worker: str, lost: str = "") -> None:
+        """Take back everything that a dead worker holds, and requeue its cases; ``lost`` is said of those that are."""
         self._gone.add(worker)
         self.control.forget(self._held_by(worker))
         for trial in [trial for trial, holder in self._trials.items() if holder == worker]:
             self.end_trial(trial)
         for key in self.queue.gone(worker):
-            self.lose(key, worker, f"worker {worker!r} crashed while playing it, and so did another worker before")
+            why = lost or f"worker {worker!r} crashed while playing it, and so did another worker before"
+            self.lose(key, worker, why)
 
     def idle(self) -> "Future[None]":
         """Return a future that is done when no case is being played."""
@@ -119,7 +125,7 @@ class MessageHandler:
                 # The slots of a worker are alike: if one has to wait, all have.
                 if sender.worker in refused or not self._answered(message, sender):
                     left.append((message, sender))
-                    refused |= {sender.worker} if kind is channel.NextJob else set()
+                    refused |= {sender.worker} if kind in {channel.NextJob, channel.NextCase} else set()
             self._waiting[kind] = left
         if self._idle and not self.queue.playing:
             for done in self._idle:
@@ -136,6 +142,15 @@ class MessageHandler:
             return self.queue.next(worker)
         probing = paused.intersection(map(self.run.spec_of, self.queue.playing))
         return self.queue.next(worker, is_held=lambda key: self.run.spec_of(key) in probing)
+
+    def next_case(self, worker: str) -> object:
+        """Return a case with its content; one that can't be read is errored."""
+        while isinstance(key := self.next_job(worker), str):
+            try:
+                return self.run.case(key)
+            except DatasetError as error:
+                self.lose(key, worker, str(error))
+        return key
 
     def finished(self, message: channel.Finished, worker: str) -> None:
         """Record an outcome, unless the case has one."""
@@ -229,6 +244,7 @@ HANDLERS: Mapping[type[ChannelMessage[Any]], Callable[[MessageHandler, Any, str]
     ),
     channel.Settle: lambda here, message, worker: here.settled(worker, over=message.over),
     channel.NextJob: lambda here, _message, worker: here.next_job(worker),
+    channel.NextCase: lambda here, _message, worker: here.next_case(worker),
     channel.Take: lambda here, message, worker: here.queue.take(message.key, worker, patient=message.patient),
     channel.Finished: lambda here, message, worker: here.finished(message, worker),
     channel.SharedFiles: lambda here, message, _worker: here.run.keep(message.files),
@@ -276,8 +292,12 @@ class WorkerEnd:
     worker that does not read must not block the others.
     """
 
-    def __init__(self, execnet: ExecnetChannel, worker: str, loop: ControllerLoop, handler: MessageHandler) -> None:
+    def __init__(
+        self, execnet: ExecnetChannel, worker: str, loop: ControllerLoop, handler: MessageHandler, lost: str = ""
+    ) -> None:
+        """Serve a worker; ``lost`` is said of a case that is lost with it and with another worker."""
         self._execnet = execnet
+        self._lost = lost
         self._worker = worker
         self._loop = loop
         self._handler = handler
@@ -290,7 +310,7 @@ class WorkerEnd:
 
     def _handle(self, data: bytes | None) -> None:
         if data is None:
-            self._handler.gone(self._worker)
+            self._handler.gone(self._worker, self._lost)
             self._answers.put(None)
             return
         number, message = decode_message(data)

@@ -25,7 +25,8 @@ def in_flight(session: pytest.Session, channel: Channel) -> Iterator[Slots]:
     config = session.config
     cases = cases_of(session.items)
     ahead = {case.planned.key: case.job for case in cases if case.may_be_ahead}
-    playing = Player(context_of(config), ahead)
+    needs_server = any(job.kind.needs_server for job in ahead.values())
+    playing = Player(context_of(config), ahead, needs_server=needs_server)
     playing.load({case.param.kind for case in cases})  # a worker is idle until it gets its first test
     slots = Slots(min(at_once(config), len(ahead)), channel, playing.seat)
     with catch_logs(config):

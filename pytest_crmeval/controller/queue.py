@@ -94,6 +94,8 @@ class JobQueue:
         self._suspect = ""
         """The suspect that is being played, or was played last."""
         self._streams = StreamState()
+        self._only_slots: frozenset[str] = frozenset()
+        """Cases that items don't play themselves."""
         self._opened = self._closed = False
         self.shortage = ""
         """Why fewer cases were in flight than possible; empty if there was no reason."""
@@ -103,13 +105,14 @@ class JobQueue:
         """The cases that are being played."""
         return list(self._playing)
 
-    def open(
+    def open(  # noqa: PLR0913 (keywords)
         self,
         weights: Mapping[str, float],
         *,
         at_once: int,
         few_ahead: bool = False,
         many_ahead: bool = False,
+        only_slots: bool = False,
         streams: Iterable[Stream] = (),
     ) -> None:
         """Open the queue: cases go out in order, but within a block the longest first.
@@ -117,6 +120,8 @@ class JobQueue:
         ``at_once`` is the number of slots of all workers. Not many more cases than that are started before their items
         have ended: no more at all if ``few_ahead``, because the run may end at any item, and many more if
         ``many_ahead``, because some items keep their worker busy with something else.
+
+        If ``only_slots``, items don't play these cases themselves, because the players are on other machines.
 
         ``streams`` are the conversations of learners: they go first, because they take longest, and one of each is
         played at a time.
@@ -132,6 +137,7 @@ class JobQueue:
         ordered = [key for each in blocks for key in sorted(each, key=weights.__getitem__, reverse=True)]
         self._queue = dict.fromkeys(reversed(ordered))
         self._window = at_once if few_ahead else 2 * BLOCKS * at_once * (FAR if many_ahead else 1)
+        self._only_slots = frozenset(keys if only_slots else ())
         self._opened = True
 
     def join(self, player: str, slots: int) -> None:
@@ -148,11 +154,12 @@ class JobQueue:
         if player in self._gone or self._closed:
             return None
         # A suspect is for a slot with nothing else to play, one at a time.
-        spare = "" if self._suspect in self._playing else next(iter(self._suspects), "")
-        if key := self._due() or self._first(is_held) or spare:
+        suspects = () if self._suspect in self._playing else self._suspects
+        demanded = next((key for key in suspects if key in self._demanded), "")
+        if key := demanded or self._due() or self._first(is_held) or next(iter(suspects), ""):
+            self._demanded.discard(key)
             if key in self._queue:
                 del self._queue[key]
-                self._demanded.discard(key)
                 self._unreported.add(key)
             self._begin(key, player)
             return key
@@ -217,6 +224,8 @@ class JobQueue:
         if patient and key in self._queue and key not in self._demanded:
             del self._queue[key]
             self._queue[key] = None
+            self._demanded.add(key)
+        if key in self._only_slots and key in self._suspects:
             self._demanded.add(key)
         if self._must_wait(key, entry, patient=patient):
             return LATER
@@ -326,8 +335,8 @@ class JobQueue:
     def _must_wait(self, key: str, entry: _Entry, *, patient: bool) -> bool:
         """Whether an item has to wait: a slot plays its case, or will; or another suspect is being played."""
         if key in self._suspects:
-            return self._suspect in self._playing and not self._closed
+            return (self._suspect in self._playing or key in self._only_slots) and not self._closed
         if entry.state is not _State.WAITING:
             return entry.state is _State.PLAYING
         wanted = key in self._streams or (patient and key in self._queue)
-        return wanted and self._slots.total() > 0 and not self._closed
+        return wanted and (self._slots.total() > 0 or key in self._only_slots) and not self._closed

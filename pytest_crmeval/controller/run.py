@@ -1,7 +1,7 @@
 """The process that owns a run: it starts the run, and serves its workers and players."""
 
 from collections.abc import Generator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 
 import pytest
@@ -12,6 +12,7 @@ from pytest_crmeval.channel import Finished
 from pytest_crmeval.collect.context import context_of, usage_errors
 from pytest_crmeval.collect.names import PROCESS
 from pytest_crmeval.collect.prefetch import PrefetchPlan
+from pytest_crmeval.controller.cluster import ClusterRun
 from pytest_crmeval.controller.header import announcement, omissions, say
 from pytest_crmeval.controller.in_flight import InFlight
 from pytest_crmeval.controller.job_log import JobLog
@@ -20,7 +21,7 @@ from pytest_crmeval.controller.loop import ControllerLoop
 from pytest_crmeval.controller.messages import LocalChannel, MessageHandler
 from pytest_crmeval.controller.parts import check_rules, part_of
 from pytest_crmeval.controller.plan import Cases, RunPlan
-from pytest_crmeval.controller.prefetch import at_once
+from pytest_crmeval.controller.prefetch import at_once, in_flight
 from pytest_crmeval.controller.progress.live import Live
 from pytest_crmeval.controller.progress.live_file import LiveFile
 from pytest_crmeval.controller.progress.snapshot import Files, ProgressSnapshot
@@ -29,8 +30,7 @@ from pytest_crmeval.controller.recorder import Recorder
 from pytest_crmeval.controller.redaction import redact_secrets
 from pytest_crmeval.controller.report_sharing import ReportSharing
 from pytest_crmeval.controller.result import RunReporter
-from pytest_crmeval.controller.server import RunServer
-from pytest_crmeval.controller.worker import close_models
+from pytest_crmeval.controller.server import RunServer, given_server
 from pytest_crmeval.controller.workers import Node, Workers
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.trial import Trial
@@ -39,6 +39,8 @@ from pytest_crmeval.journal.gc_pause import gc_paused
 from pytest_crmeval.models.shared_control import SharedControl
 from pytest_crmeval.options.environment import redactor_of
 from pytest_crmeval.options.reading import is_dry_run, options_of
+from pytest_crmeval.player.closing import close_models
+from pytest_crmeval.player.kinds import Conversations
 from pytest_crmeval.player.outcome import Outcome
 from pytest_crmeval.player.remote import Playbooks
 
@@ -64,6 +66,7 @@ class Controller:
         self.playbooks = Playbooks(self.channel)
         self._workers = Workers(config, self._plan, self._loop, handler, self._files)
         self._in_flight = InFlight(config, self._plan, self._loop, handler, self._files)
+        self._cluster = ClusterRun(config, self._plan, self._loop, handler)
         self._result = RunReporter(config, self._plan, self._recorder, self._loop, handler)
         self.sandbox_level = ""
 
@@ -126,13 +129,15 @@ class Controller:
                 context_of(self._config),
                 cases,
                 done,
-                str(self.server),
-                plan.described(at_once(self._config)),
-                has_crm=self.server.has_begun,
+                str(self.server) if self.server.has_begun or not len(self._cluster) else "one on each node",
+                plan.described(self._at_once),
+                has_crm=self.server.has_begun or Conversations.marker in plan.prefetch.kinds,
             )
-            programs = [f"crmeval sandbox: {sandbox}"] if sandbox else []
-            say(self._config, *shown, *programs, *omissions(plan.prefetch.left_out))
-        self._in_flight.open(len(self._workers))
+            more = [f"crmeval cluster: {self._cluster}"] if options.cluster else []
+            more += [f"crmeval sandbox: {sandbox}"] if sandbox else []
+            say(self._config, *shown, *more, *omissions(plan.prefetch.left_out))
+        at_once = self._at_once * max(1, len(self._cluster), len(self._workers))
+        self._in_flight.open(at_once, elsewhere=options.cluster is not None)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
@@ -150,7 +155,7 @@ class Controller:
         hopeless = session.testsfailed and not session.config.option.continue_on_collection_errors
         if not hopeless and not session.config.pluginmanager.has_plugin("dsession"):
             self.begin()
-        with self._in_flight.around_loop(session, self.channel if self._recorder.has_begun else None):
+        with self._in_flight.around_loop(self._playing(session)):
             result = yield
         self._workers.end()
         self._result.conclude()
@@ -161,6 +166,7 @@ class Controller:
         """Clean up."""
         close_models()
         self.control.close()
+        self._cluster.close()
         self._loop.stop()
         self.server.stop()
 
@@ -173,8 +179,9 @@ class Controller:
     # Handlers of messages.
 
     def start_server(self) -> None:
-        """Start the PostgreSQL of the run in the background."""
-        self.server.begin()
+        """Start the PostgreSQL of the run in the background, unless each player brings its own."""
+        if not self._options.cluster or given_server(self._config):
+            self.server.begin()
 
     def server_address(self) -> tuple[str, bool]:
         """Wait for the PostgreSQL of the run; return its address, and whether it is embedded."""
@@ -222,6 +229,10 @@ class Controller:
         """Show the progress of a solution file."""
         self._files.note(key, judged, lines, solved)
 
+    def case(self, key: str) -> bytes:
+        """Return a case with its content, for a player on another machine."""
+        return self._cluster.case(key)
+
     def playbook(self, key: str) -> JsonObject:
         """Return the playbook of a learner."""
         return self._recorder.playbooks.find(key).to_dict()
@@ -229,6 +240,17 @@ class Controller:
     @cached_property
     def _encoded_done(self) -> str:
         return encoded(sorted(self.done)).decode()  # one string: execnet's cost is per string
+
+    @property
+    def _at_once(self) -> int:
+        """The number of cases that a player plays at the same time."""
+        return self._cluster.each if self._options.cluster else at_once(self._config)
+
+    def _playing(self, session: pytest.Session) -> AbstractContextManager[object]:
+        """Return the context in which cases are played ahead: on the cluster, or here if there are no workers."""
+        if not self._recorder.has_begun or session.config.pluginmanager.has_plugin("dsession"):
+            return nullcontext()
+        return self._cluster.playing(session) if len(self._cluster) else in_flight(session, self.channel)
 
     def _check_dist(self) -> None:
         if self._config.getoption("dist", "no") == "each":
@@ -249,6 +271,8 @@ class Controller:
                 sandbox, self.sandbox_level = described_sandbox(context_of(self._config))
             if self.server.has_begun:
                 self.server.databases()
+            if (options := self._options).cluster and self._plan.prefetch.weights:
+                self._cluster.open(options.cluster)
             if any(is_atlas(planned.spec) for planned in self._plan.cases.values()):
                 from pytest_crmeval.player.telemetry import check_telemetry
 

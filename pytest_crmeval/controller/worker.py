@@ -3,7 +3,6 @@
 import gc
 import os
 import platform
-import sys
 from collections.abc import Generator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -27,6 +26,7 @@ from pytest_crmeval.controller.redaction import redact_secrets
 from pytest_crmeval.controller.signals import Signals
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.wire import decoded
+from pytest_crmeval.player.closing import close_models
 from pytest_crmeval.player.remote import Playbooks, RemoteControl, RemoteServer
 
 
@@ -38,7 +38,8 @@ class Worker:
         if given["machine"] != this_machine():
             raise pytest.Collector.CollectError(
                 f"this worker runs on another machine ({this_machine()}) than the controller ({given['machine']}): "
-                "all workers must run on the machine of the controller; to use several machines, see --crmeval-shard"
+                "all workers must run on the machine of the controller; to use several machines, see --crmeval-cluster "
+                "and --crmeval-shard"
             )
         self._signals = Signals()  # a signal to the whole process group reaches workers as well
         self._signals.take()
@@ -112,18 +113,6 @@ def join_run(config: pytest.Config) -> None:
     """Create the worker of this process, and register its hooks."""
     redact_secrets(config)
     config.pluginmanager.register(Worker(config), PROCESS)
-
-
-def close_models() -> None:
-    """Close the connections to models, and send the traces that are left, if there are any."""
-    if "pytest_crmeval.tracing.telemetry" in sys.modules:
-        from pytest_crmeval.tracing import telemetry
-
-        telemetry.close()
-    if "pytest_crmeval.models.sdks.event_loop" in sys.modules:
-        from pytest_crmeval.models.sdks.event_loop import close
-
-        close()
 
 
 def this_machine() -> str:

@@ -1,20 +1,17 @@
 """The environment of a run: the variables of the process, and those that a .env file adds."""
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import parse_qsl
 
 import pytest
 
-from pytest_crmeval.agents.atlas.specs import models_in
-from pytest_crmeval.domain.cutting import use
-from pytest_crmeval.domain.redaction import Redactor, secrets_in
+from pytest_crmeval.domain.redaction import Redactor
 from pytest_crmeval.models.env_file import DEFAULT, export
 from pytest_crmeval.models.prices import other_addresses
 from pytest_crmeval.options.given import Given
 from pytest_crmeval.options.once import once_per_config
 from pytest_crmeval.options.reading import options_of
+from pytest_crmeval.options.secrets import redactor_for
 
 
 @once_per_config
@@ -40,15 +37,7 @@ def read_env_file(config: pytest.Config) -> str:
 def redactor_of(config: pytest.Config) -> Redactor:
     """Return the redactor of the secrets in the environment."""
     read_env_file(config)
-    options = options_of(config)
-    specs = [spec for agent in options.agents for spec in models_in(options.spec(agent))]
-    parameters = [
-        each for spec in map(options.spec, [*specs, options.judge]) for each in parse_qsl(spec.partition("?")[2])
-    ]
-    named = [os.environ.get(variable, "") for name, variable in parameters if name == "key"]
-    redactor = Redactor([*secrets_in(os.environ), *filter(None, named)])
-    use(redactor)
-    return redactor
+    return redactor_for(options_of(config))
 
 
 def addresses_of(config: pytest.Config) -> Mapping[str, str]:

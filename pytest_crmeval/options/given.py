@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -61,6 +61,25 @@ def share(text: str) -> float:
 def dollars(text: str) -> float:
     """Read an amount of money."""
     return _decimal(text.removeprefix("$"), float("inf"), "must be a positive amount in US dollars, for example 5.00")
+
+
+def resources(text: str) -> dict[str, float]:
+    """Read amounts of resources, such as ``CPU=4 GPU=0.5``."""
+    found = {}
+    for part in text.split():
+        name, _, amount = part.partition("=")
+        found[name] = _decimal(amount, float("inf"), "must be amounts of resources, for example CPU=4 GPU=1")
+    return found
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """Read a JSON object; empty if there is no text."""
+    import json
+
+    found = json.loads(text or "{}")  # a JSONDecodeError is a ValueError
+    if not isinstance(found, dict):
+        raise ValueError('must be a JSON object, for example {"working_dir": "."}')  # noqa: TRY004 (read by ``read``)
+    return found
 
 
 def truth(text: str) -> bool:

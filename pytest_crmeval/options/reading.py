@@ -9,7 +9,18 @@ import pytest
 
 from pytest_crmeval.agents import NAMED_AGENTS
 from pytest_crmeval.journal.ids import new_run, problem_of
-from pytest_crmeval.options.given import Given, dollars, one_of, read, seconds, share, telemetry, whole
+from pytest_crmeval.options.given import (
+    Given,
+    dollars,
+    json_object,
+    one_of,
+    read,
+    resources,
+    seconds,
+    share,
+    telemetry,
+    whole,
+)
 from pytest_crmeval.options.once import once_per_config
 from pytest_crmeval.options.values import (
     AUTO,
@@ -20,6 +31,7 @@ from pytest_crmeval.options.values import (
     ORDERS,
     SCORERS,
     CheckpointOptions,
+    ClusterOptions,
     GeneratedTests,
     Options,
 )
@@ -67,6 +79,7 @@ def _read(config: pytest.Config, given: Given, run: str | None, reports: Path) -
         max_steps=given.setting("max_steps", whole(1)),
         agent_timeout=given.setting("agent_timeout", seconds),
         server_wait=given.setting("server_wait", whole(1)),
+        cluster=_cluster(config, given),
         inflight=given.either("inflight", whole(1, MOST_INFLIGHT)),
         judge=given.option("--crmeval-judge") or "",
         user=given.option("--crmeval-user") or "",
@@ -205,6 +218,24 @@ def _durations(config: pytest.Config, given: Given, run: Path | None, reports: P
     if run and is_of(place, run):
         raise pytest.UsageError(f"{given.where('durations')}: this is the current run; name an earlier one")
     return place
+
+
+def _cluster(config: pytest.Config, given: Given) -> ClusterOptions | None:
+    address = given.option("--crmeval-cluster")
+    if address is None:
+        return None
+    if getattr(config.option, "numprocesses", None) or getattr(config.option, "tx", None):
+        raise pytest.UsageError("--crmeval-cluster: cases are played on the nodes of the cluster; omit -n")
+    for option in ("--crmeval-record", "--crmeval-replay"):
+        if given.option(option):
+            raise pytest.UsageError(f"{option} uses files of this machine; omit --crmeval-cluster")
+    return ClusterOptions(
+        address=address,
+        insecure=bool(given.option("--crmeval-cluster-insecure")),
+        players=given.setting("cluster_players", whole(1)),
+        resources=given.setting("cluster_resources", resources),
+        runtime_env=given.setting("cluster_runtime_env", json_object),
+    )
 
 
 def _cassettes(given: Given) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # loaded in every pytest run of the environment
     from pytest_crmeval.journal.shard import Shard
@@ -79,6 +79,22 @@ INFLIGHT, MOST_INFLIGHT = 8, 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterOptions:
+    """Options for playing on a Ray cluster."""
+
+    address: str
+    """``local``, ``auto``, or the address of the cluster."""
+    insecure: bool
+    """Whether a cluster without token authentication is accepted."""
+    players: int
+    """Number of players per node."""
+    resources: Mapping[str, float]
+    """What each player reserves of its node; without ``CPU``, its share of the CPUs."""
+    runtime_env: Mapping[str, Any]
+    """Ray's runtime environment, such as ``{"working_dir": "."}``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """All options of a run."""
 
@@ -128,6 +144,8 @@ class Options:
     """Seconds that an agent of the user has for one reply."""
     server_wait: int
     """Seconds to wait for an unreachable PostgreSQL."""
+    cluster: ClusterOptions | None
+    """Where cases are played; None: on this machine."""
     inflight: int | None
     """Cases that a worker plays at the same time; None: the default."""
     judge: str

@@ -104,14 +104,14 @@ def check_models(context: Context, specs: Iterable[str]) -> None:
     judge_of(context)
     user_model_of(context)
     if options.budget is not None and not options.replay:
-        for spec in _specs(options):
+        for spec in model_specs(options):
             if not is_priced(parsed_spec(spec)):
                 raise SetupError(
                     f"crmeval: --crmeval-budget: the price of {spec.partition('?')[0]} is unknown; give it in dollars "
                     "per million tokens: ?price=INPUT/OUTPUT or ?price=INPUT/CACHED/OUTPUT"
                 )
     if context.worker == "main" and not (options.replay or context.is_dry_run):
-        for model in dict.fromkeys(map(parsed_spec, _specs(options))):
+        for model in dict.fromkeys(map(parsed_spec, model_specs(options))):
             _check_with_provider(model)
 
 
@@ -151,7 +151,7 @@ def _check_with_provider(spec: ModelSpec) -> None:
 
 def retiring(options: Options) -> Iterator[str]:
     """Yield a warning for each model of the run that is retired or soon will be; nothing if the run is replayed."""
-    for spec in () if options.replay else dict.fromkeys(map(parsed_spec, _specs(options))):
+    for spec in () if options.replay else dict.fromkeys(map(parsed_spec, model_specs(options))):
         if notice := notice_of(spec):
             yield notice
 
@@ -243,7 +243,7 @@ def judge_spec(options: Options) -> tuple[str, int]:
         raise SetupError(f"crmeval: --crmeval-judge: {error}") from None
 
 
-def _specs(options: Options) -> Iterator[str]:
+def model_specs(options: Options) -> Iterator[str]:
     """Yield the spec of every model of the run."""
     for spec in map(options.spec, options.agents):
         yield from role_specs(options, spec).values() if is_atlas(spec) else filter(is_model, [spec])

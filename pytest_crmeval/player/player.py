@@ -25,15 +25,16 @@ from pytest_crmeval.player.trial_record import WITHHELD, TrialRecord
 class Player:
     """Plays any job of this process, in any of its threads."""
 
-    def __init__(self, context: Context, jobs: Mapping[str, Job]) -> None:
+    def __init__(self, context: Context, jobs: Mapping[str, Job], *, needs_server: bool) -> None:
         self._context = context
         self._jobs = jobs
+        self._needs_server = needs_server
         self._database = WorkerDatabase(context, "-ahead", has_tables=False)
         """Shared by all seats of this process; each has its own tables in it, in its own schema."""
 
     def load(self, kinds: Iterable[Kind]) -> None:
         """Import all needed modules in one thread: a second thread could see a module that is only half imported."""
-        if self._jobs:
+        if self._jobs or self._needs_server:
             scorers_of(self._context)
         for kind in kinds:
             kind.load()
@@ -41,7 +42,7 @@ class Player:
     @contextmanager
     def seat(self, number: int) -> Iterator["Seat"]:
         """Yield a seat, without a CRM if no case needs one; psycopg.Error if the server refuses a connection."""
-        if not any(job.kind.needs_server for job in self._jobs.values()):
+        if not self._needs_server:
             yield Seat(self._context, self._jobs)
             return
         crm = partial(self._crm, f"ahead_{number}")
@@ -73,7 +74,7 @@ class Seat:
     def _played(self, job: Job, trial_record: TrialRecord) -> Outcome:
         start, secret = time.perf_counter(), job.ref.confidential
         try:
-            context, case = self._context, job.ref.read()
+            context, case = self._context, job.read()
             agent = agent_for(context, job.kind, job.planned.spec, case)
             participants = Participants(agent=agent, crm=self._crm, scorers=scorers_of(context))
             setting = Setting(context, trial_record, job.where, job.settings)

@@ -13,8 +13,15 @@ PlayCase = Callable[[str], Finished]
 class Slots:
     """Threads that play the next case until there are no more."""
 
-    def __init__(self, count: int, channel: Channel, seat: Callable[[int], AbstractContextManager[PlayCase]]) -> None:
+    def __init__(
+        self,
+        count: int,
+        channel: Channel,
+        seat: Callable[[int], AbstractContextManager[PlayCase]],
+        next_key: Callable[[], str | None] | None = None,
+    ) -> None:
         self._channel = channel
+        self._next = next_key or (lambda: channel.ask(NextJob()))
         self._seat = seat
         self._threads = [
             Thread(target=self._work, args=[number], name=f"crmeval-ahead-{number}", daemon=True)
@@ -45,7 +52,7 @@ class Slots:
 
     def _play_next(self, play: PlayCase) -> bool:
         """Play the next case; return whether there was one."""
-        key = self._channel.ask(NextJob())
+        key = self._next()
         if key is None:
             return False
         try:

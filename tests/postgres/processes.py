@@ -51,6 +51,11 @@ def children(parent: int) -> list[int]:
     return found
 
 
+def descendants(parent: int) -> set[int]:
+    """Return the processes below ``parent``."""
+    return {each for child in children(parent) for each in (child, *descendants(child))}
+
+
 def workers_of(leader: int) -> list[int]:
     """Return the xdist workers of a pytest run that leads a process group, new processes and forked ones."""
     found = []

@@ -541,3 +541,44 @@ class TestLearners:
         queue.close()
 
         assert OVER == queue.take("t[s1]", "gw1", patient=True)
+
+
+class TestOnlySlots:
+    """Cases that are played on other machines."""
+
+    def opened(self, count: int) -> JobQueue:
+        """Return an open queue whose players have not joined yet."""
+        queue = JobQueue()
+        queue.open(cases(count), at_once=2, only_slots=True)
+        return queue
+
+    def test_item_waits_for_its_case_although_no_player_has_joined(self) -> None:
+        """Its own machine could not play it."""
+        queue = self.opened(1)
+
+        assert LATER is queue.take("test[c0]", "main", patient=True)
+
+    def test_case_of_a_lost_node_that_an_item_waits_for_is_played_next(self) -> None:
+        """Otherwise it would be played last, and pytest would wait."""
+        queue = self.opened(3)
+        assert "test[c0]" == queue.next("node1")
+        assert not queue.gone("node1")
+        assert LATER is queue.take("test[c0]", "main", patient=True)
+
+        assert "test[c0]" == queue.next("node2")
+
+    def test_case_that_two_nodes_are_lost_with_is_lost(self) -> None:
+        """It may be what kills them."""
+        queue = self.opened(1)
+        queue.next("node1")
+        queue.gone("node1")
+        queue.next("node2")
+
+        assert ["test[c0]"] == queue.gone("node2")
+
+    def test_case_that_was_not_played_when_the_run_stops_is_not_played_by_its_item(self) -> None:
+        """It is played when the run is resumed."""
+        queue = self.opened(1)
+        queue.close()
+
+        assert OVER == queue.take("test[c0]", "main", patient=True)

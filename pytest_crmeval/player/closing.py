@@ -1,0 +1,15 @@
+"""The end of a process that has called models."""
+
+import sys
+
+
+def close_models() -> None:
+    """Close the connections to models, and send the traces that are left, if there are any."""
+    if "pytest_crmeval.tracing.telemetry" in sys.modules:
+        from pytest_crmeval.tracing import telemetry
+
+        telemetry.close()
+    if "pytest_crmeval.models.sdks.event_loop" in sys.modules:
+        from pytest_crmeval.models.sdks.event_loop import close
+
+        close()
