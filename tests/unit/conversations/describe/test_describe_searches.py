@@ -10,11 +10,12 @@ from pytest_crmeval.conversations.describe.searches import turns_that_find_nothi
 from tests.projects import case
 
 HARBOR, LUMEN = "5fcdb532-cec1-59dd-933c-2ef2b966d0b0", "39e7c9d8-5fcd-5f6c-8d34-44329f8fd055"
-CRANE, CHEAP, DEAR = (f"9db8c136-b80d-547e-9fcb-aec7e252c07{digit}" for digit in "789")
+CRANE, CHEAP, DEAR, UNPRICED = (f"9db8c136-b80d-547e-9fcb-aec7e252c07{digit}" for digit in "789a")
 SEED = {
     "Client": {HARBOR: {"name": "Harbor Light"}, LUMEN: {"name": "Lumen", "status": "Prospect"}},
     "Opportunity": {CRANE: {"client_id": HARBOR, "name": "Crane", "amount": 5}},
     "Quote": {
+        UNPRICED: {"opportunity_id": CRANE, "amount": None},
         CHEAP: {"opportunity_id": CRANE, "amount": 900, "status": "Sent"},
         DEAR: {"opportunity_id": CRANE, "amount": 1000},
     },
@@ -92,7 +93,7 @@ def test_a_search_finds_what_belongs_to_an_earlier_result(first: Call) -> None:
 
 
 def test_the_first_row_is_that_of_the_crm() -> None:
-    """The cheaper quote comes first, and 900 is less than 1000."""
+    """The cheaper quote comes first, and 900 is less than 1000; one without an amount comes last."""
     search = ("quote_search", {"quote_id": "{{turn_1.quote_id}}", "amount": 900})
 
     assert [False, False] == vain(("list_quotes", {}), search)
