@@ -111,7 +111,15 @@ def test_end_leaves_the_output_of_pytest(glass: Glass, footer: Footer) -> None:
     assert ["test_crm.py ... [100", "%]"] == glass.lines
 
 
-@pytest.mark.parametrize("pieces", [["x" * COLUMNS, "yz"], ["x" * (COLUMNS - 1), "xyz"], ["x" * COLUMNS, "\nyz"]])
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        ["x" * COLUMNS, "yz"],
+        ["x" * (COLUMNS - 1), "xyz"],
+        ["x" * (COLUMNS - 1), "x", "yz"],
+        ["x" * COLUMNS, "\nyz"],
+    ],
+)
 def test_full_or_long_line_stays_complete(glass: Glass, footer: Footer, pieces: list[str]) -> None:
     """Even if the lines below are drawn when it is exactly full."""
     footer.show(["below"])
