@@ -171,6 +171,13 @@ def test_an_amount_with_cents_is_not_rounded() -> None:
     assert ["Done: 75,000.50, Draft.", "Done: $75,000.50, Draft.", "Done: 75,000.50 USD, Draft."] == said
 
 
+def test_whole_rows_are_reported_with_the_noun_of_their_table() -> None:
+    search = call("client_search")
+    said = texts("whole rows reported", after_one_look(search, [{"client_id": uid("acme"), "name": "Acme"}]))
+
+    assert f"I found 1 clients:\nclient_id: {uid('acme')}; name: Acme" in said
+
+
 def test_facts_are_reordered_if_there_are_several() -> None:
     """Where there are several."""
     search = call("client_search")
