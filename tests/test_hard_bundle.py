@@ -49,7 +49,7 @@ def test_bundle_is_small_enough_for_git() -> None:
     assert HARD.stat().st_size < 15_000_000
 
 
-def test_lint_has_nothing_to_say(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lint_of_valid_cases_prints_no_findings(capsys: pytest.CaptureFixture[str]) -> None:
     status = cli.main(["lint", str(HARD), "--format", "json"])
     found = {kind: shown["examples"] for kind, shown in json.loads(capsys.readouterr().out)["kinds"].items()}
 

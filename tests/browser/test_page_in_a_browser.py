@@ -222,7 +222,7 @@ def test_a_trial_opens_by_keyboard_and_gives_the_focus_back(shown: Path, open_pa
     assert page.evaluate("document.activeElement.closest('#trial-table') !== null")
 
 
-def test_only_what_scrolls_is_a_stop_of_the_keyboard(shown: Path, open_page: Open) -> None:
+def test_only_scrolling_elements_get_keyboard_focus(shown: Path, open_page: Open) -> None:
     """On a large screen the overview fits; on a small one its comparison has to be scrolled."""
     looked = "(each) => [each.tabIndex === 0, each.scrollWidth > each.clientWidth]"
     stops = f"[...document.querySelectorAll('main .scroll')].map({looked})"
@@ -453,7 +453,7 @@ def test_the_dialogues_beside_a_page_are_loaded_when_they_are_wanted(large: Path
     assert 3 == opened(last).locator("#trial-body .turn").count()
 
 
-def test_a_page_that_was_moved_alone_says_what_it_lacks(large: Path, tmp_path: Path, open_page: Open) -> None:
+def test_page_without_its_files_names_what_is_missing(large: Path, tmp_path: Path, open_page: Open) -> None:
     """Figures and reasons are there; the dialogues are in the folder that was left behind."""
     alone = tmp_path / "alone.html"
     alone.write_bytes(large.read_bytes())

@@ -300,7 +300,7 @@ class TestTwoForms:
         assert kept == made["file_url"]
 
 
-def test_tools_as_a_model_sees_them_are_what_they_were(crm: Crm, snapshot: SnapshotAssertion) -> None:
+def test_tools_shown_to_models_are_unchanged(crm: Crm, snapshot: SnapshotAssertion) -> None:
     """With pages, which adds the cursor; whoever changes a description changes what models are measured with."""
     with crm.seeded({}, NOW, page_size=20):
         shown = {tool.name: {"description": tool.description, "parameters": tool.parameters} for tool in crm.tools}

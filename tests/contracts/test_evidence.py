@@ -52,7 +52,7 @@ class Vandal:
         return Reply(text="It is spoilt.")
 
 
-def test_the_evidence_is_what_happened(crm: Crm) -> None:
+def test_evidence_describes_the_trial(crm: Crm) -> None:
     """Calls as they were made, results as they came back, and the user's references follow them."""
     vandal = Vandal()
 

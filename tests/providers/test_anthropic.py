@@ -121,7 +121,7 @@ def test_thoughts_are_separated_and_unknown_blocks_are_ignored() -> None:
     assert Reply(text="Hi", thoughts="Hm.") == understood(thought, {"type": "text", "text": "Hi"}, novelty).reply
 
 
-def test_a_model_with_nothing_to_say() -> None:
+def test_empty_reply_of_a_model_is_accepted() -> None:
     """It has said so."""
     assert Reply() == understood().reply
 
@@ -182,7 +182,7 @@ def test_invalid_content_block_is_malformed(block: dict[str, Any]) -> None:
         (Status(404, "model: claude-x", kind="not_found_error"), Cause.UNKNOWN_MODEL),
     ],
 )
-def test_words_say_more_than_a_status(status: Status, cause: Cause) -> None:
+def test_error_messages_take_precedence_over_the_status(status: Status, cause: Cause) -> None:
     """A limit of money is not a bad request."""
     assert cause is refusal(status)
 

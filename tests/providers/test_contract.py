@@ -142,7 +142,7 @@ class TestUnderstood:
 
         assert (Reply(text="And then"), "length") == (completion.reply, completion.ending)
 
-    def test_a_model_with_nothing_to_say(self, desk: Desk) -> None:
+    def test_empty_reply_of_a_model_is_accepted(self, desk: Desk) -> None:
         """It has said so: a silent reply, which is its own fault."""
         completion = desk.completion(Say(""))
 

@@ -170,7 +170,7 @@ def test_the_key_is_not_in_the_repr() -> None:
     assert KEY not in repr(ASKED)
 
 
-def test_a_placeholder_is_a_word_like_others() -> None:
+def test_placeholder_is_an_ordinary_word() -> None:
     """Servers that want no key get one that says so."""
     asked = Target(provider="openai", model="m", address="http://x", key_name="K", key="ollama")
 

@@ -328,7 +328,7 @@ LATE_RESULT = [
         (message, [], "at least one message"),
     ],
 )
-def test_what_the_real_servers_refuse_is_refused(ask: Ask, dialogue: list[Any], why: str) -> None:
+def test_loopback_server_refuses_what_real_servers_refuse(ask: Ask, dialogue: list[Any], why: str) -> None:
     """Whatever the brain would have said."""
     with (
         Loopback([Say("Hi")]) as server,

@@ -351,7 +351,7 @@ class TestBrokenArguments:
         (Status(400, "too long", kind="context_length_exceeded", param="messages"), Cause.BAD_REQUEST),
     ],
 )
-def test_codes_say_more_than_a_status(status: Status, cause: Cause) -> None:
+def test_error_codes_take_precedence_over_the_status(status: Status, cause: Cause) -> None:
     """A limit of money is not a limit of speed."""
     assert cause is refusal(status)
 
@@ -366,7 +366,7 @@ def test_a_parameter_that_the_server_behind_a_gateway_refuses_is_left_out() -> N
     assert [True, False] == ["temperature" in seen.body for seen in server.seen]
 
 
-def test_a_server_that_wants_no_key_is_sent_a_word() -> None:
+def test_server_without_keys_gets_a_placeholder_key() -> None:
     """The SDK insists on one."""
     with Mocked([Say("Hi")]) as server:
         openai_backend(ModelSpec.parse("openai:llama"), "", ELSEWHERE).attempt(HELLO, 20.0)

@@ -106,7 +106,7 @@ def test_an_attack_is_held(sandbox: LocalSandbox, attack: str, decoy: int, secre
 
 
 @pytest.mark.parametrize("attack", HELD_BY_LIMITS)
-def test_limits_alone_hold_what_only_takes_too_much(limited: LocalSandbox, attack: str) -> None:
+def test_limits_alone_stop_programs_that_use_too_much(limited: LocalSandbox, attack: str) -> None:
     """Nothing hangs, and nothing is left running."""
     ended = run(limited, attacks.ATTACKS[attack], UNHURRIED.get(attack, LIMITS))
 

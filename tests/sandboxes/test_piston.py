@@ -54,7 +54,7 @@ def test_every_way_to_read_stdin_sees_all_of_it(piston: PistonSandbox, idiom: st
 
 
 @pytest.mark.parametrize("content", [b"", b"abc", b"\r\nabc\r\n", b"\0\xff\xfe", "ä☃𝄞".encode(), b"\xef\xbb\xbfx"])
-def test_stdin_is_what_it_was(piston: PistonSandbox, content: bytes) -> None:
+def test_program_gets_the_whole_input(piston: PistonSandbox, content: bytes) -> None:
     program = "import sys; data = sys.stdin.buffer.read(); print(data.hex())"
 
     assert f"{content.hex()}\n".encode() == printed(piston, program, ProgramInput(stdin=content))

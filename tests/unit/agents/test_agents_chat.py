@@ -23,7 +23,7 @@ class Echo:
         return Completion(reply=says(prompt.messages[-1].text), usage=Usage(calls=1))
 
 
-def test_the_system_prompt_is_what_it_was(snapshot: SnapshotAssertion) -> None:
+def test_system_prompt_is_unchanged(snapshot: SnapshotAssertion) -> None:
     assert snapshot == system_prompt()
 
 

@@ -101,7 +101,7 @@ class TestReciting:
             (PublishedReply(judged=True), "Done."),
         ],
     )
-    def test_without_a_text_it_says_what_counts_as_well(self, answer: PublishedReply, expected: str) -> None:
+    def test_empty_reply_is_reported_with_the_expected_facts(self, answer: PublishedReply, expected: str) -> None:
         """There is always something that it can say."""
         assert expected == words(turn("Find a.", FIND, answer=answer), ToolResult(value=[ADA]), recites=True)
 

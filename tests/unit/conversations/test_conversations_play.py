@@ -284,7 +284,7 @@ class TestOnACrmOfItsOwn:
 
         assert [(2, True)] == [(exchange.steps, exchange.cut) for exchange in evidence.transcript.exchanges]
 
-    def test_a_case_that_does_not_say_when_has_a_day_of_its_own(self) -> None:
+    def test_case_without_a_clock_has_a_fixed_day(self) -> None:
         """Not that of the run: rules on dates must not rot."""
         crm = PaperCrm()
 

@@ -177,7 +177,7 @@ class TestWhatATurnBringsToLight:
         """Not even that of the expected call."""
         assert known == output_of([(SEARCH, REFUSAL), (call("client_search"), REFUSAL)], SEARCH, known)
 
-    def test_a_refused_call_that_was_repeated_brings_what_it_brought_then(self) -> None:
+    def test_repeated_refused_call_has_the_result_of_that_time(self) -> None:
         """The first one that was answered counts."""
         answered = [(SEARCH, REFUSAL), (SEARCH, got([MADE])), (SEARCH, got([OTHER]))]
 

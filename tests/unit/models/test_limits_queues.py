@@ -303,7 +303,7 @@ def test_tokens_that_were_not_taken_are_given_to_others() -> None:
     assert waiting == hall.admit()
 
 
-def test_less_is_set_aside_for_calls_when_it_is_known_what_they_take() -> None:
+def test_reserved_budget_shrinks_with_known_costs() -> None:
     """A tenth of what they may: ten in a window, where there was room for one."""
     hall = Hall("* 60000tpm")
     for _ in range(4):

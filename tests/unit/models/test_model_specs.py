@@ -99,7 +99,7 @@ def test_a_refusal_does_not_repeat_a_secret(spec: str) -> None:
     assert "very-secret" not in str(caught.value)
 
 
-def test_the_identity_has_what_decides_the_answer_and_neither_key_nor_address() -> None:
+def test_identity_of_a_model_has_its_settings_but_no_key_or_address() -> None:
     """The identity has what decides the answer and neither key nor address."""
     identity = ModelSpec.parse("openai:m?base_url=http://h/v1&key=K&timeout=3&price=1/1&api=responses").identity
 

@@ -35,7 +35,7 @@ def test_a_smaller_model_is_cheaper() -> None:
 
 
 @pytest.mark.parametrize("model", ["claude-sonnet-4-5", "claude-sonnet-4-5-20250929"])
-def test_anthropic_takes_more_for_what_is_put_into_the_cache(model: str) -> None:
+def test_tokens_written_to_the_cache_of_anthropic_cost_more(model: str) -> None:
     """3 dollars, 0.30 for cached tokens, 3.75 for those that were written there, 15 for output."""
     expected = (5_000 * 3.00 + 4_000 * 0.30 + 1_000 * 3.75 + 500 * 15.00) / 1e6
 

@@ -417,7 +417,7 @@ def test_a_permit_comes_back_also_when_the_user_interrupts() -> None:
     assert [Feedback(ok=False)] == desk.control.lessons
 
 
-def test_the_bound_on_tokens_builds_on_what_the_call_before_took() -> None:
+def test_bound_on_tokens_uses_the_previous_call() -> None:
     """The second call of a dialogue: what the first took, what was said since, and the most that may be answered."""
     desk = Desk()
     longer = Prompt(system=PROMPT.system, messages=(*PROMPT.messages, user_says("x" * 300)))

@@ -165,7 +165,7 @@ def test_logs_for_inspect_have_a_file_per_suite_and_subject(kept: Path, snapshot
 
 
 @pytest.mark.usefixtures("kept")
-def test_data_frame_has_a_row_per_trial_and_knows_what_is_unknown() -> None:
+def test_data_frame_has_a_row_per_trial_and_missing_values() -> None:
     """A trial without a result does not count in a mean."""
     frame = load_run("nightly").to_pandas()
 

@@ -120,7 +120,7 @@ def test_a_long_example_is_cut() -> None:
     assert len("for example ") + 200 == len(shown[1])
 
 
-def test_a_case_that_does_not_say_where_it_is_counts_all_the_same() -> None:
+def test_invalid_case_without_a_location_is_shown() -> None:
     shown = invalid(Trial.invalid(planned(), "no reason", Labels()))
 
     assert ["1 case is invalid: crmeval lint FILE", "for example no reason"] == shown

@@ -90,7 +90,7 @@ def test_different_outputs_are_refused_with_the_difference(
     assert difference == shown(expected, found, comparison)
 
 
-def test_a_long_word_is_shown_in_short() -> None:
+def test_long_word_is_shortened() -> None:
     """A reason is to be read."""
     reason = shown("x" * 1_000_000, "y" * 1_000_000)
 

@@ -181,7 +181,7 @@ def test_a_note_goes_to_a_row_of_another_kind() -> None:
         pytest.param(call("delete_quote", quote_id=uid("gone")), True, 0, id="refused: it is gone"),
     ],
 )
-def test_only_what_does_more_the_second_time_is_doubled(asked: ToolCall, answer: Json, expected: int) -> None:
+def test_only_calls_that_change_the_state_again_are_doubled(asked: ToolCall, answer: Json, expected: int) -> None:
     """One after the other, and at once."""
     assert expected == len(whats("call doubled", rehearsed((asked, found(answer)))))
 

@@ -155,7 +155,7 @@ def test_a_refusal_may_be_expected_to_say_something(written: Written, text: str 
         (None, NOW),
     ],
 )
-def test_a_case_may_say_when_it_takes_place(written: Written, text: str | None, moment: datetime) -> None:
+def test_case_may_set_its_clock(written: Written, text: str | None, moment: datetime) -> None:
     """The clock of its CRM shows that; otherwise a fixed day."""
     assert moment == read(written(case("one", now=text))).now
 
@@ -194,7 +194,7 @@ def test_a_turn_may_say_what_the_reply_has_to_say(
         },
     ],
 )
-def test_a_case_may_say_how_the_crm_ends(written: Written, state: dict[str, Any]) -> None:
+def test_case_may_set_the_expected_final_state(written: Written, state: dict[str, Any]) -> None:
     """Entity by entity: one that is left out is not one that is empty."""
     assert state == read(written(case("one", expected_state=state))).expected_state
 

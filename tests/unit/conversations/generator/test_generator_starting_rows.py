@@ -77,7 +77,7 @@ def test_a_long_conversation_has_more_to_talk_of() -> None:
     assert 1.5 * small < large
 
 
-def test_the_seed_is_what_is_there() -> None:
+def test_seed_has_all_rows_of_the_world() -> None:
     world = WORLDS[0]
 
     assert {row.ref: row.columns for row in world.rows} == {

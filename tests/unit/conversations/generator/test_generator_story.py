@@ -36,7 +36,7 @@ def test_after_a_quote_the_talk_is_of_its_deal_and_client_too(story: Story) -> N
     assert 2 == story.number
 
 
-def test_people_stay_with_what_they_talk_of(story: Story) -> None:
+def test_turns_stay_with_the_current_subject(story: Story) -> None:
     """Mostly."""
     story.next_turn(about(story, "Lumen"))
     picked = [row.ref for _ in range(400) if (row := story.pick("Opportunity"))]

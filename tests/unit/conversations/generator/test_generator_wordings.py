@@ -97,7 +97,7 @@ def test_a_sentence_begins_with_a_capital() -> None:
     assert "a.b@c.example it is" == capitalized("a.b@c.example it is")
 
 
-def test_a_slip_of_the_finger_spares_what_is_meant() -> None:
+def test_typing_error_leaves_the_values_unchanged() -> None:
     """Names and values stay as they are; something else does not."""
     text = 'please change the remark to "renewal wanted" for harbor light, thanks'
     slips = {mistyped(SeededRandom(throw), text, ["renewal wanted", "harbor light"]) for throw in range(40)}

@@ -123,7 +123,7 @@ def test_a_change_is_made_as_the_crm_makes_it() -> None:
             assert changes.get("close_date", "9") >= NOW.date().isoformat(), scenario
 
 
-def test_a_clone_is_what_the_crm_makes_of_it() -> None:
+def test_clone_has_the_columns_that_the_crm_gives_it() -> None:
     """Named after the deal, with all that the tool copies; a past close date would be refused."""
     for story, before, intent in throws(BY_NAME["clone_deal"]):
         deal = before[intent.args["opportunity_id"]]

@@ -79,7 +79,7 @@ def test_values_already_seen_are_not_asked_for(scenario: Scenario) -> None:
 
 
 @each_read
-def test_facts_are_what_is_on_file(scenario: Scenario) -> None:
+def test_facts_are_values_in_the_crm(scenario: Scenario) -> None:
     """How many, or what they say, or what they are called."""
     for story, intent in played(scenario):
         rows = story.world.of(scenario.entity)

@@ -24,7 +24,7 @@ def table(*trials: Trial) -> list[dict[str, Any]]:
     return rows
 
 
-def test_a_row_has_what_a_trial_is_found_and_sorted_by() -> None:
+def test_row_has_the_fields_that_trials_are_searched_and_sorted_by() -> None:
     """Verdict, scores, time, money, tokens, labels, and why it did not pass."""
     (one, *_) = trials_of(3)
     bill = Bill(usage=Usage(input=1_200, output=34, calls=2), cost=0.0123456)

@@ -102,7 +102,7 @@ def test_error_at_one_solution_does_not_stop_the_others() -> None:
     assert (True, 0) == (second.solved, missing)
 
 
-def test_when_the_time_is_up_what_is_judged_is_kept_and_the_rest_is_counted() -> None:
+def test_verdicts_before_the_time_limit_are_kept_and_the_rest_is_counted() -> None:
     """A program that failed before has its verdict; one of which nothing is known has none, which is no trouble."""
     now = Ticking()
     clock = Deadline(10.0, now)
