@@ -1,6 +1,5 @@
 """Whatever a server does, a call ends within its deadline with the right cause, and the next one works."""
 
-import signal
 import socket
 import threading
 import time
@@ -14,6 +13,7 @@ import pytest
 from pytest_crmeval.domain.messages import Reply, user_says
 from pytest_crmeval.models.sdks import event_loop
 from pytest_crmeval.ports.chat_model import Cause, ModelError
+from tests.interruptions import interrupted
 from tests.providers.clients import DIALECTS, GENEROUS, KEY, backend_of, bounded, note_deadlines, prompt_of
 from tests.providers.loopback import (
     Answer,
@@ -376,24 +376,11 @@ def test_many_calls_that_hang_don_t_hold_each_other_up(dialect: str) -> None:
     assert ["timeout"] * 40 == list(causes)
 
 
-@pytest.fixture
-def interruptible() -> Iterator[None]:
-    """Make SIGINT a KeyboardInterrupt, even if it is ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @every_dialect
-@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_ends_a_call_that_hangs_and_hangs_up(dialect: str) -> None:
-    def interrupt(_: Seen) -> Answer:
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-        return Hang()
-
-    with Loopback(interrupt) as server:
+    with Loopback([Hang()]) as server:
         backend = backend_of(dialect, server.url)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt), interrupted(lambda: bool(server.seen)):
             backend.attempt(prompt_of(), 10 * GENEROUS)
 
         assert is_left_alone(server)

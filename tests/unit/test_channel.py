@@ -4,9 +4,8 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -42,6 +41,7 @@ from pytest_crmeval.models.shared_control import SharedControl
 from pytest_crmeval.player.remote import RemoteControl, RemoteServer
 from pytest_crmeval.ports.chat_model import Cause, ModelError
 from tests.channels import Controller, controller, worker
+from tests.interruptions import interrupted
 from tests.permits import permit_of
 
 PATIENCE = 300.0
@@ -578,31 +578,6 @@ def _charged(control: RemoteControl, trial: str) -> int:
     permit = control.acquire("openai:m", 1, None, Charge(most=0.1, trial=trial, agent="agent"))
     assert permit is not None
     return permit
-
-
-@contextmanager
-def interrupted(is_time: Callable[[], bool] = lambda: True) -> Iterator[None]:
-    """Interrupt this thread in the block, once; the signal is repeated, because it may come just before the wait."""
-    is_over, this = threading.Event(), threading.get_ident()
-
-    def interrupt(*_: object) -> None:
-        if not is_over.is_set():
-            is_over.set()
-            raise KeyboardInterrupt
-
-    def send() -> None:
-        while not is_over.wait(0.05):
-            if is_time():
-                signal.pthread_kill(this, signal.SIGINT)
-
-    before, sender = signal.signal(signal.SIGINT, interrupt), threading.Thread(target=send)
-    sender.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        sender.join()
-        signal.signal(signal.SIGINT, before)
 
 
 def _swallowing(control: RemoteControl, charge: Charge = NO_CHARGE) -> None:

@@ -1,10 +1,8 @@
 """Calling agents of every form."""
 
 import asyncio
-import signal
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +24,7 @@ from pytest_crmeval.agents.calling import (
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall, user_says
 from pytest_crmeval.ports.agent import Agent
+from tests.interruptions import interrupted
 
 HELLO = [user_says("Hello")]
 
@@ -133,16 +132,13 @@ def test_interrupted_wait_cancels_the_async_agent() -> None:
             cancelled.set()
             raise
 
-    def interrupt() -> None:
-        asked.wait()
+    def is_waiting() -> bool:
         main = threading.main_thread().ident
         assert main is not None
-        while sys._current_frames()[main].f_code is not threading.Condition.wait.__code__:  # noqa: SLF001 (it is public)
-            time.sleep(0.001)
-        signal.pthread_kill(main, signal.SIGINT)
+        frame = sys._current_frames()[main]  # noqa: SLF001 (it is public)
+        return asked.is_set() and frame.f_code is threading.Condition.wait.__code__
 
-    threading.Thread(target=interrupt).start()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), interrupted(is_waiting):
         finished(wait())
 
     assert cancelled.wait(60)
