@@ -27,7 +27,7 @@ Cases with the same suite, id and content are paired; repeats of a case are aver
 test (with repeats or chains, from a sign permutation test). If there are several, they are corrected by Holm's method;
 * means significant at 5 %. "detectable" is the minimum detectable difference at 80 % power.
 
-Exit status: 0, also for a worse run; 2 if there is no such run. To gate a merge: crmeval gate.
+Exit status: 0, even if the later run is worse; 2 if there is no such run. To gate a merge: crmeval gate.
 """
 _SUBJECT = re.compile(r"(.+)\[([^\[\]]+)\]")
 

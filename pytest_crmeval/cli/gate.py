@@ -27,7 +27,7 @@ Evaluate gates on a stored run: with other rules, against another baseline, or f
 
 The gates are those of --gate, else of crmeval_gates in the project's pytest settings. The report is not changed.
 The baseline is --baseline, else crmeval_baseline of the settings, else the one that the run was compared with.
-Gates of plugins are evaluated only during a run; their stored rulings are shown again and count.
+Gates of plugins are evaluated only during a run; their results from the run are shown again, and count.
 
 Exit status: 0 if all gates hold, the run is complete, and nothing in it errored or failed outside a trial; 1 if not;
 2 if there is no such report, or no gate.

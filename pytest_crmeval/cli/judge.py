@@ -76,8 +76,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--max-generated-tests",
         type=int,
         metavar="N",
-        help="generated tests per problem; 0 for none, -1 for all (default: all; then a problem whose "
-        "generated tests are missing is unsupported)",
+        help="generated tests per problem; 0 for none, -1 for all (default: all; solutions of "
+        "problems whose generated tests are missing are then not graded)",
     )
     what.add_argument("--checkpoints", metavar="PATTERN", help="only these, for example 'checkpoint-{49,98}'")
     where = parser.add_argument_group("where and how")

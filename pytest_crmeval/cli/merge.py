@@ -37,8 +37,7 @@ The gates are those of --gate, which are always evaluated, else of crmeval_gates
 Gates of plugins are evaluated only by a run: pytest --crmeval-run nightly.
 
 Exit status: 0 if the merged run is complete, nothing in it errored or failed outside a trial, and all gates hold;
-1 if not, also for a missing shard or a plugin's gate that was not evaluated (the run is merged anyway); 2 if nothing
-was merged.
+1 if not, or if a plugin's gate was not evaluated (the run is merged anyway); 2 if nothing was merged.
 """
 
 

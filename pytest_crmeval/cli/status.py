@@ -16,7 +16,7 @@ from pytest_crmeval.journal.status import RunWatcher, Status
 from pytest_crmeval.render.status import in_a_line, lines
 
 HELP = """\
-Show the progress of a run: a background run, or a pytest run in another terminal; during the run, and afterwards.
+Show the progress of a background run, or of a pytest run in another terminal, while it runs and afterwards.
 
     crmeval status                                  # the run that was started last
     crmeval status nightly --watch                  # until it ends

@@ -16,7 +16,7 @@ from pytest_crmeval.journal.jobs import JobError, State, is_job, read_job, write
 from pytest_crmeval.journal.locks import FolderLock, Holder, LockedError, holder_of, is_held
 
 HELP = """\
-Stop a run gracefully: no further case is started, and finished cases are in the journal and in the report. Cases in
+Stop a run gracefully: no further case is started, and all finished cases stay in the journal and the report. Cases in
 progress have at most a minute to finish; a solution file keeps what was graded so far, and continues from there when
 the run is resumed. Waits until the run has stopped. A second stop, or --now, abandons the cases in progress.
 

@@ -57,7 +57,7 @@ def lacking(ref: "Ref", spec: str, options: Options, *, needs_judge: bool = True
     if needs_judge and ref.judged and not options.judge and spec not in {"oracle", "mute"}:
         return "only a judge can grade the answer; add --crmeval-judge SPEC"
     if ref.simulated and not options.user and spec not in CONTROLS:
-        return "its user is simulated; add --crmeval-user SPEC"
+        return "the user is simulated; add --crmeval-user SPEC"
     if ref.confidential and (options.record or options.replay) and (asks_models(spec) or options.judge):
         return "the suite is confidential, and cassettes are plain text"
     return ""

@@ -107,7 +107,7 @@ class MessageHandler:
         for trial in [trial for trial, holder in self._trials.items() if holder == worker]:
             self.end_trial(trial)
         for key in self.queue.gone(worker):
-            why = lost or f"worker {worker!r} crashed while playing it, and so did another worker before"
+            why = lost or f"worker {worker!r} crashed while playing it, as another worker had before"
             self.lose(key, worker, why)
 
     def idle(self) -> "Future[None]":

@@ -108,7 +108,7 @@ def check_rules(parts: Sequence[JsonObject], options: Options, division: JsonObj
             )
         if options.learning_from and part.get("learning_from", "") != options.learning_from:
             raise pytest.UsageError(
-                f"{begun} with other playbooks than those of {options.learning_from}; "
+                f"{begun} with different playbooks from those of {options.learning_from}; "
                 "omit --crmeval-learning-from, or choose another --crmeval-run"
             )
         if part.get("invalid") == "play" and not options.play_invalid:

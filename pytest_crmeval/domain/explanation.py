@@ -103,7 +103,7 @@ def explanation(transcript: Transcript, scores: Sequence[Score], pen: Pen, *, fo
             lines = [*lines[:half], f"    … {len(lines) - LINES} lines left out", *lines[-half:]]
         yield from lines
         if exchange.cut:
-            yield "    (stopped: the agent used up its steps)"
+            yield "    (stopped: the agent reached the maximum number of steps)"
         yield from (pen(f"    ✗ {fault}", Colour.RED) for fault in faults.pop(number, ()))
     for number, missed in faults.items():  # of turns that were not played
         yield from (pen(f"  ✗ turn {number}: {fault}", Colour.RED) for fault in missed)

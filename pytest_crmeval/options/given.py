@@ -55,7 +55,7 @@ def seconds(text: str) -> float:
 
 def share(text: str) -> float:
     """Read a share above 0 and at most 1."""
-    return _decimal(text, 1.0, "must be a share above 0 and at most 1")
+    return _decimal(text, 1.0, "must be a number above 0 and at most 1")
 
 
 def dollars(text: str) -> float:

@@ -123,7 +123,7 @@ class ConversationEvaluation(Evaluation[Conversation]):
             return observe(conversation, agent, self._crm, reference, max_steps=max_steps, messages=said)
         model = user_model_of(self._setting.context)
         if model is None:
-            raise AgentError("the user of this case is simulated; add --crmeval-user SPEC")
+            raise AgentError("the user is simulated; add --crmeval-user SPEC")
         user = MeteredModel(model, self._trial_record.open_meter(USER))
         return observe_simulated(conversation, agent, self._crm, reference, user, max_steps=max_steps, messages=said)
 

@@ -358,12 +358,12 @@ def _key(spec: ModelSpec, trouble: str) -> str:
         why = region_trouble(spec.provider, spec.model, spec.base_url)
         why = why or ("" if key else sign_in_trouble(spec.provider))
         if why:
-            raise SetupError(f"crmeval: {spec}: {why}; --crmeval-replay needs no credentials")
+            raise SetupError(f"crmeval: {spec}: {why} (not needed with --crmeval-replay)")
     if key or provider.extra:
         return key
     if not spec.key and (not provider.needs_key or (spec.base_url and is_hosted)):
         return NO_KEY
     raise SetupError(
-        f"crmeval: {spec} needs the environment variable {spec.key_name}, or a line {spec.key_name}=... in .env; "
-        f"--crmeval-replay needs none{f' ({trouble})' if trouble else ''}"
+        f"crmeval: {spec} needs the environment variable {spec.key_name}, or a line {spec.key_name}=... in .env "
+        f"(not needed with --crmeval-replay){f' ({trouble})' if trouble else ''}"
     )

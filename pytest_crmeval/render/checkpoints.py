@@ -61,11 +61,12 @@ def notes(report: Report) -> Iterator[str]:
         if len(figures) > 1 and (best := best_of(figures)):
             found = figures[best].pass_at[1]
             problems = f"{found.problems} problem{'s' * (found.problems != 1)}"
-            yield f"best checkpoint of {suite}: {best} (pass@1 {found.value:.3f}, {problems})"
+            yield f"best checkpoint in {suite}: {best} (pass@1 {found.value:.3f}, {problems})"
         # A checkpoint whose answers are truncated must not look perfect.
         if reasons := sum((Counter(each.whole.ungradable) for each in figures.values()), Counter[str]()):
             lines = sum(each.whole.lines for each in figures.values())
-            yield f"UNGRADABLE: {reasons.total()} of {lines} lines of {suite} are not in pass@1: {listed(reasons)}"
+            counted = f"{reasons.total()} of {lines} lines of {suite}"
+            yield f"UNGRADABLE: {counted} are not counted in pass@1: {listed(reasons)}"
             yield "  (details per line: eval_*/eval_*.txt; solved_of_all counts them as not solved)"
         if reused := sum(each.whole.reused for each in figures.values()):
             runs = ", ".join(sorted({each.whole.reused_from for each in figures.values()} - {""}))

@@ -329,13 +329,13 @@ def _grounds(forecast: Forecast) -> str:
         "played": "were played before",
         "alike": "are estimated from other cases of this model, turn by turn",
         "lent": f"are estimated from other models ({', '.join(forecast.lenders)})",
-        "guessed": "are guessed",
+        "guessed": "are estimated from assumptions",
         "judged": "are estimated from earlier opinions",
-        "unjudged": "are guessed",
-        "unasked": "are guessed",
+        "unjudged": "are estimated from assumptions",
+        "unasked": "are estimated from assumptions",
         "file judged": "were run before",
         "files judged": "are estimated from the time per solution of other files",
-        "file guessed": "are guessed",
+        "file guessed": "are estimated from assumptions",
     }
     found = [(bills.number(forecast.grounds[each]), words[each]) for each in words if each in forecast.grounds]
     (count, first), *others = found

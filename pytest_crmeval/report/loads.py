@@ -139,7 +139,7 @@ def guessed(size: CaseSize, overhead: int, spec: str) -> UsageEstimate:
 def assumptions() -> str:
     """Return the assumptions of a guess."""
     return (
-        f"guess: {CALLS_PER_TURN:g} calls per turn, {CHARACTERS_PER_TOKEN} characters per token, "
+        f"assumed: {CALLS_PER_TURN:g} calls per turn, {CHARACTERS_PER_TOKEN} characters per token, "
         f"{TOKENS_OUT} tokens out per call, which add {TOKENS_ADDED} tokens in to the next call; prompt and tools are "
         "cached after the first call of a case (Anthropic charges for writing the cache); "
         f"{SECONDS_PER_CALL:g} s per call; a question takes one call"
@@ -149,7 +149,7 @@ def assumptions() -> str:
 def assumed_opinion() -> str:
     """Return the assumptions of a guess for an opinion."""
     tokens = f"{bills.number(OPINION.input)} tokens in and {OPINION.output} out"
-    return f"guess: {tokens}, and {SECONDS_PER_CALL:g} s, per opinion of the judge"
+    return f"assumed: {tokens}, and {SECONDS_PER_CALL:g} s, per opinion of the judge"
 
 
 def together(loads: Iterable[UsageEstimate]) -> UsageEstimate:

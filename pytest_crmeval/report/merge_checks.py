@@ -149,8 +149,10 @@ def _wholes(sources: Sequence[Source]) -> Iterator[str]:
         before, after = _tests(first, "deal"), _tests(source, "deal")
         for test in sorted(before.keys() | after.keys()):
             if before.get(test) != after.get(test):
-                counts = [f"{_tests(each, 'cases').get(test, 0)} in {each.name}" for each in (first, source)]
-                yield f"the shards divide different cases of {test}, or by different durations: {' and '.join(counts)}"
+                counts = " and ".join(
+                    f"{_tests(each, 'cases').get(test, 0)} in {each.name}" for each in (first, source)
+                )
+                yield f"the shards were made from different cases of {test}, or with different durations: {counts}"
     yield from _partly_played(sources)
 
 

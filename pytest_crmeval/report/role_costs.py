@@ -57,6 +57,6 @@ def assumed_roles() -> str:
         )
     )
     return (
-        f"guess: {REVIEWS_PER_TURN:g} review per turn, an arbiter in {ARBITRATED:.0%} of conversations, {tokens}, "
+        f"assumed: {REVIEWS_PER_TURN:g} review per turn, an arbiter in {ARBITRATED:.0%} of conversations, {tokens}, "
         f"{SECONDS_PER_CALL:g} s per call"
     )

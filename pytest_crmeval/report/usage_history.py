@@ -133,4 +133,4 @@ def file_times(cases: Sequence[PlannedCase], memory: UsageHistory, sizes: Mappin
 
 def assumed_solution() -> str:
     """Return the assumption behind a guess."""
-    return f"guess: {SECONDS_PER_SOLUTION:g} s per solution"
+    return f"assumed: {SECONDS_PER_SOLUTION:g} s per solution"

@@ -220,7 +220,7 @@ class Site:
             beside = None
         trial = _named(report.trials, query)
         if trial is None:
-            raise NotFoundError("This run has no such trial any more; load the page again.")
+            raise NotFoundError("This run no longer has this trial; reload the page.")
         (shown,) = dialogues_of(report, [trial], folder, beside)
         return SiteAnswer(encoded_quickly(shown), "application/json")
 
@@ -229,9 +229,9 @@ class Site:
         report, _ = self._library.report(folder, self._catalogue.stamp(run))
         trial = _named(report.trials, given)
         if trial is None:
-            raise NotFoundError("this run has no such trial any more; load the page again")
+            raise NotFoundError("this run no longer has this trial; reload the page")
         if given.get("verdict") != str(trial.verdict):
-            raise ValueError(f"the trial was played again, and is {trial.verdict} now; load the page again")
+            raise ValueError(f"the trial was played again, and is {trial.verdict} now; reload the page")
         if trial.verdict not in SCORED and given.get("opinion") != Opinion.NONE:
             raise ValueError(f"a trial that is {trial.verdict} has no verdict to agree with; write a note")
         note = self._redactor.text(given.get("note", ""))

@@ -164,7 +164,7 @@ def _chart(suite: str, series: Mapping[str, Sequence[Step]], colours: Mapping[st
     metrics = dict.fromkeys(step.figure.metric.replace("_", " ") for steps in series.values() for step in steps)
     return Chart(
         title=f"{suite}: {' and '.join(metrics)}",
-        caption="Bands are 95 % intervals; ▲ and ▼ are significant changes from the run before (paired, p < 0.05).",
+        caption="Bands are 95 % intervals; ▲ and ▼ are significant changes from the previous run (paired, p < 0.05).",
         across="runs, the newest on the right",
         width=WIDTH,
         x=[Tick(at=across(number), label=run.when[at] or run.id) for number, run in enumerate(runs)][::stride],

@@ -130,7 +130,7 @@ def test_a_run_is_watched_until_it_ends(tmp_path: Path, view: View) -> None:
     """It appears in the list of runs by itself, in two tabs; its live page follows, and leads to its results."""
     with served(tmp_path) as server:
         listed = view(server)
-        expect(listed.locator("#live-runs")).to_contain_text("No run yet")
+        expect(listed.locator("#live-runs")).to_contain_text("No runs yet")
         with RunInProgress(tmp_path, "now", trials_with(2)) as run:
             run.play(3)
             expect(listed.locator("#live-runs")).to_contain_text("running", timeout=PATIENCE)

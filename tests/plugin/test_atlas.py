@@ -265,7 +265,7 @@ def test_estimate_includes_every_role(project: Project, providers: Providers) ->
     path.runpytest(*A, "-p", "no:xdist")
     known = estimated(path.runpytest(*estimate))
 
-    guessed.stdout.fnmatch_lines(["guess: 1 review per turn, an arbiter in 20% of conversations, *"])
+    guessed.stdout.fnmatch_lines(["assumed: 1 review per turn, an arbiter in 20% of conversations, *"])
     assert {"student": "3", "teacher": "2", "reward": "2", "arbiter": "2", "learner": "2"} == {
         role: cells[0] for role, cells in estimated(guessed).items()
     }

@@ -50,7 +50,7 @@ def test_each_file_is_an_item_and_the_checkpoint_is_the_subject(judging: Made, x
             "checkpoints  checkpoint-9 * 9 * 1 * 1 * 2 * 0   0.500  0.095 to 0.905   0.500",
             "checkpoints  checkpoint-49 * 49 *",
             "checkpoints  checkpoint-100 * 100 *",
-            "best checkpoint of checkpoints: checkpoint-9 (pass@1 0.500, 2 problems)",
+            "best checkpoint in checkpoints: checkpoint-9 (pass@1 0.500, 2 problems)",
         ]
     )
     result.stdout.no_fnmatch_line("crmeval agent:*")
@@ -66,7 +66,7 @@ def test_every_line_is_reported_with_its_verdict_or_with_the_reason_why_it_has_n
     result = pytester.runpytest(*NO_XDIST)
 
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["UNGRADABLE: 6 of 13 lines of checkpoints are not in pass@1: *1 truncated*"])
+    result.stdout.fnmatch_lines(["UNGRADABLE: 6 of 13 lines of checkpoints are not counted in pass@1: *1 truncated*"])
     report = report_of(pytester.path)
     jsonschema.validate(report, json.loads(SCHEMA.read_text(encoding="utf-8")))
     shown = report["results"][0]["checkpoint"]
@@ -132,7 +132,7 @@ def test_checkpoint_with_an_unknown_file_is_reported_and_is_not_a_success(judgin
     result = pytester.runpytest(*NO_XDIST, "-x")
 
     result.assert_outcomes(passed=2, errors=1)
-    result.stdout.fnmatch_lines(["best checkpoint of checkpoints: checkpoint-9 *"])
+    result.stdout.fnmatch_lines(["best checkpoint in checkpoints: checkpoint-9 *"])
     batch = json.loads(Path(pytester.path, "reports/latest/batch_eval_results.json").read_text(encoding="utf-8"))
     assert [(9, True), (10, False), (20, False)] == [(each["step"], each["success"]) for each in batch["results"]]
     assert "t.jsonl: No such file" in batch["results"][1]["error"]
@@ -232,7 +232,9 @@ def test_unsupported_solutions_are_counted_and_named_once(judging: Made) -> None
     result = pytester.runpytest(*NO_XDIST)
 
     result.assert_outcomes(passed=2)
-    result.stdout.fnmatch_lines(["UNGRADABLE: 6 of 8 lines of checkpoints are not in pass@1: 6 unsupported problem"])
+    result.stdout.fnmatch_lines(
+        ["UNGRADABLE: 6 of 8 lines of checkpoints are not counted in pass@1: 6 unsupported problem"]
+    )
     assert 1 == sum("there is no java here" in line for line in result.outlines)
 
 

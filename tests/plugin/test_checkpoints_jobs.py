@@ -43,7 +43,7 @@ def test_estimate_of_a_solution_file_has_time_but_no_calls(judging: Made) -> Non
     """No model is called, whatever agents are named; without an earlier run, the time is a guess."""
     result = judging().runpytest(*NO_XDIST, "--crmeval-estimate", "--crmeval-agent", "mute")
 
-    result.stdout.fnmatch_lines(["checkpoints  checkpoint-49 * 1 * 0 *", "guess: 1 s per solution"])
+    result.stdout.fnmatch_lines(["checkpoints  checkpoint-49 * 1 * 0 *", "assumed: 1 s per solution"])
     assert [] == RAN
 
 
@@ -66,7 +66,7 @@ def test_shards_divide_files_and_a_merge_has_all_results(
     batch = json.loads((folder / "batch_eval_results.json").read_text(encoding="utf-8"))
     assert [9, 49, 100] == [each["step"] for each in batch["results"]]
     assert all(Path(name).exists() for each in batch["results"] for name in each["evaluation_files"])
-    assert 1 == shown.count("best checkpoint of checkpoints: checkpoint-9 ")
+    assert 1 == shown.count("best checkpoint in checkpoints: checkpoint-9 ")
     assert 0 == cli.main(["report", "whole"])
     figures = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["checkpoints", "by", "rating", "checkpoint-9", "checkpoint-49", "checkpoint-100"] in figures

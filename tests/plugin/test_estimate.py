@@ -106,7 +106,7 @@ def test_guess_includes_the_prompt_cache(project: Project, providers: Providers)
 
     result = project([case("one")]).runpytest(*PRICED, "--crmeval-estimate")
 
-    result.stdout.fnmatch_lines(["total: *cached)*", "guess: *prompt and tools are cached after the first call *"])
+    result.stdout.fnmatch_lines(["total: *cached)*", "assumed: *prompt and tools are cached after the first call *"])
 
 
 def test_usage_of_a_custom_server_is_not_used_for_the_provider_model(
@@ -137,7 +137,7 @@ def test_estimate_includes_the_time_for_solution_files(judging: Callable[..., py
     second = pytester.runpytest("--crmeval-estimate")
 
     first.stdout.fnmatch_lines(
-        ["*checkpoint-900 *1 s", "*checkpoint-1000 *1 s", "total: * 2 s", "guess: 1 s per solution"]
+        ["*checkpoint-900 *1 s", "*checkpoint-1000 *1 s", "total: * 2 s", "assumed: 1 s per solution"]
     )
     second.stdout.fnmatch_lines(
         [

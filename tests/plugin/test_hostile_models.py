@@ -376,7 +376,7 @@ def test_unreadable_reports_do_not_prevent_an_estimate(project: Project, provide
     result = pytester.runpytest(*M, "--crmeval-estimate")
 
     assert pytest.ExitCode.OK == result.ret
-    result.stdout.fnmatch_lines(["*1 of 1 cases are guessed*"])
+    result.stdout.fnmatch_lines(["*1 of 1 cases are estimated from assumptions*"])
 
 
 def test_run_without_models_loads_no_sdk(

@@ -18,7 +18,7 @@ BAD_VALUES = {
     "max_failures": ("few", "must be a whole number of at least 0"),
     "inflight": ("257", "must be a whole number from 1 to 256"),
     "tests_max": ("-1", "must be a whole number of at least 0"),
-    "tests_sample": ("1.5", "must be a share above 0 and at most 1"),
+    "tests_sample": ("1.5", "must be a number above 0 and at most 1"),
     "file_timeout": ("0", "must be a positive number of seconds"),
     "solution_timeout": ("inf", "must be a positive number of seconds"),
     "extract": ("second", "must be one of first, last, longest"),

@@ -176,7 +176,7 @@ def test_case_is_skipped_without_a_user_and_controls_need_none(simulating: Calla
     result = pytester.runpytest("-p", "no:xdist", *(f"--crmeval-agent={agent}" for agent in agents))
 
     result.assert_outcomes(passed=2, failed=3, deselected=1)
-    result.stdout.fnmatch_lines(["*1 *its user is simulated; add --crmeval-user SPEC*"])
+    result.stdout.fnmatch_lines(["*1 *the user is simulated; add --crmeval-user SPEC*"])
 
 
 def test_recorded_user_is_replayed_without_a_server(

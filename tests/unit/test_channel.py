@@ -191,7 +191,7 @@ def test_case_that_kills_two_workers_is_recorded_as_errored() -> None:
         taken = channel.ask(Take("a", patient=True))
 
         assert "played" == taken[0]
-        assert b"a: worker 'gw1' crashed while playing it, and so did another worker before" == taken[1][0]
+        assert b"a: worker 'gw1' crashed while playing it, as another worker had before" == taken[1][0]
         assert [taken[1][0]] == run.loop.call(lambda: run.run.recorded)
 
 

@@ -180,7 +180,7 @@ def guessed_refusal(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Decline without looking or trying, although only the data shows that the call is refused."""
     for turn in rehearsal.refusals:
         if not (turn.is_evident or is_forewarned(turn)):  # a refusal that is already known need not be looked up
-            yield instead(turn, what=f"{turn.expected.tool} neither tried nor looked up", text=turn.exchange.reply)
+            yield instead(turn, what=f"{turn.expected.tool} not attempted, record not read", text=turn.exchange.reply)
 
 
 def doubled_call(rehearsal: Rehearsal) -> Iterator[Variant]:

@@ -53,7 +53,7 @@ def lines(lint: Lint) -> Iterator[str]:
     """Yield the lines of the text output: first what makes a case invalid, then by frequency."""
     found = [kind for kind in FindingKind if lint.counts[kind].lines]
     found.sort(key=lambda kind: (not kind.invalid, -len(lint.counts[kind].lines)))
-    for invalid, head in ((True, "Invalid: no agent can pass these cases"), (False, "Irregular, but can be passed")):
+    for invalid, head in ((True, "Invalid: no agent can pass these cases"), (False, "Suspicious, but can be passed")):
         kinds = [kind for kind in found if kind.invalid == invalid]
         if kinds:
             yield f"{head}:"
@@ -73,7 +73,7 @@ def lines(lint: Lint) -> Iterator[str]:
     for name, meaning in _DIVERSITY.items():
         yield f"{figures[name]:>7}  {meaning}"
     yield f"{lint.diversity.reads:>7}  turns without a write ({lint.diversity.read_share:.1%})"
-    yield f"{lint.reproducible:>7}  expected responses without times and ids that an agent can't know"
+    yield f"{lint.reproducible:>7}  expected responses that an agent could give word for word"
     yield f"{lint.invalid:>7}  invalid conversations"
 
 

@@ -46,7 +46,7 @@ def miscounts(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:
         if _MORE & sentence.spelled:
             possible |= {count - 1 for count in possible}
         if possible - {0.0} and number not in possible:
-            yield f'"{sentence.text[mention.start : end]}": there are not that many'
+            yield f'"{sentence.text[mention.start : end]}": the count is wrong'
 
 
 def miscalled(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:
@@ -73,7 +73,7 @@ def miscalled(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:
         owners = owners or (frozenset() if number else sentence.topic)
         possible = _possible([kind], owners, _filters(sentence, word.start, noun.end), facts, strict=True)
         if possible - {0.0} and number not in possible and (number or owners):
-            yield f'"{sentence.text[word.start : noun.end]}": there are others, or not that many'
+            yield f'"{sentence.text[word.start : noun.end]}": the count is wrong'
 
 
 def _counted(mention: Mention, sentence: Sentence, number: float) -> tuple[Iterable[str], int, Sequence[Mention]]:

@@ -50,7 +50,11 @@ def fault_of(turn: Played, facts: TurnFacts) -> str:
     """Return what is wrong with the reply of a turn; empty if nothing is."""
     text = in_digits(turn.exchange.reply[:READ])
     if not text.strip():
-        return "there is no reply, because the agent used up its steps" if turn.exchange.cut else "the reply is empty"
+        return (
+            "there is no reply, because the agent reached the maximum number of steps"
+            if turn.exchange.cut
+            else "the reply is empty"
+        )
     said = facts.said = sentences_of(text, facts.records.phrases, facts.subject)
     fault = wrong_outcome(said, turn, facts) or missing_facts(text, said, turn, facts)
     return redacted_quotes(fault or next(_untrue(said, turn, facts), ""), turn.exchange.reply)

@@ -85,7 +85,8 @@ def _unproven(turn: Played, reads: Answered) -> str:
     tried = any(_tries(call, result, turn.expected) for call, result in turn.calls)
     met = tried or is_forewarned(turn) or any(_looks_up(call, result, turn.expected) for call, result in reads)
     met = met or _is_sought(turn)
-    return "" if met else f"neither tried nor looked up: {_call_text(turn.expected)}, which the CRM refuses{_for(turn)}"
+    found = f"not attempted, record not read: {_call_text(turn.expected)}, which the CRM refuses{_for(turn)}"
+    return "" if met else found
 
 
 def is_forewarned(turn: Played) -> bool:

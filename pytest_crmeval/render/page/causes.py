@@ -22,7 +22,7 @@ _ROW = re.compile(r"(?P<table>\w+): (?:\d+ )?(?P<what>missing|unexpected): ")
 _DELETED = re.compile(r"(?P<table>\w+)\b.*: (?P<what>was deleted|should have been deleted)$", re.DOTALL)
 _CALL = re.compile(
     r"(?P<what>not made|not written|written but not requested(?:, and undone in the same turn)?"
-    r"|neither tried nor looked up|no call was answered; expected):? (?P<tool>\w+)\("
+    r"|not attempted, record not read|no call was answered; expected):? (?P<tool>\w+)\("
 )
 _QUOTED = re.compile(r'"(?P<quote>.*)": (?P<why>.*)', re.DOTALL)
 _REPLIES = (
@@ -38,7 +38,7 @@ _DELETIONS = {"was deleted": "{} deleted by mistake", "should have been deleted"
 _CALLS = {
     "not made": "{} not called",
     "not written": "{} not called, or with other values",
-    "neither tried nor looked up": "{} neither tried nor looked up",
+    "not attempted, record not read": "{} not attempted, record not read",
     "no call was answered; expected": "{} not answered",
 }
 

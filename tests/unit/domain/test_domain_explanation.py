@@ -187,7 +187,7 @@ def test_text_of_several_lines_keeps_its_lines() -> None:
 def test_turn_that_was_cut_off_is_marked() -> None:
     scores = (Score(name="reply", value=0.0, reason="turn 1: it said nothing"),)
 
-    assert ["    (stopped: the agent used up its steps)", "    ✗ reply: it said nothing"] == output(
+    assert ["    (stopped: the agent reached the maximum number of steps)", "    ✗ reply: it said nothing"] == output(
         turn(cut=True), scores=scores
     )[2:]
 

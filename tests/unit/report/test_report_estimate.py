@@ -360,7 +360,7 @@ def test_each_role_of_a_learner_is_guessed_separately() -> None:
     assert (8_000, 6.0, None) == (found["teacher"].load.input, found["reward"].cost, found["arbiter"].cost)
     shown = list(lines(learning()))
     assert "unknown price: arbiter of atlas; " in "".join(shown)
-    assert any(line.startswith("guess: 1 review per turn") for line in shown)
+    assert any(line.startswith("assumed: 1 review per turn") for line in shown)
 
 
 def test_unused_roles_are_not_estimated() -> None:
@@ -417,7 +417,7 @@ def test_time_of_a_solution_file_comes_from_itself_or_from_the_time_per_solution
 
     assert (28.0, 10.0) == (known.elapsed(), guessed.elapsed())
     assert {"file judged": 1, "files judged": 1} == known.forecasts[0].grounds
-    assert "guess: 1 s per solution" in list(lines(guessed))
+    assert "assumed: 1 s per solution" in list(lines(guessed))
 
 
 def test_checkpoints_are_in_the_order_of_their_steps() -> None:

@@ -128,7 +128,7 @@ def test_compatible_runs_have_no_conflicts(tmp_path: Path, runs: list[tuple[list
         pytest.param(
             [(ONE, part("1/2")), (TWO, dealt("2/2", deal="x"))],
             "shards",
-            f"the shards divide different cases of {TEST}, or by different durations: 9 in a and 9 in b",
+            f"the shards were made from different cases of {TEST}, or with different durations: 9 in a and 9 in b",
             id="another whole",
         ),
         pytest.param(

@@ -251,7 +251,7 @@ def test_a_refusal_is_guessed_only_where_there_is_one() -> None:
     """And nothing is changed in a call that is refused anyway."""
     rehearsal = rehearsed((RENAME, refused("Client already exists.")))
 
-    assert ["modify_client neither tried nor looked up"] == whats("refusal guessed", rehearsal)
+    assert ["modify_client not attempted, record not read"] == whats("refusal guessed", rehearsal)
     assert [] == whats("text changed", rehearsal)
     assert [] == whats("write dropped", rehearsal)
 

@@ -550,7 +550,7 @@ def test_each_turn_is_scored_separately() -> None:
 def test_an_agent_that_never_stops_calling_says_nothing() -> None:
     score = reply(DEAL, trial(DEAL, [(FIND_FLEET, found([FLEET]))], [FIND_FLEET]))
 
-    assert "turn 1: there is no reply, because the agent used up its steps" == score.reason
+    assert "turn 1: there is no reply, because the agent reached the maximum number of steps" == score.reason
 
 
 @pytest.mark.parametrize("amount", [10**400, float("inf"), "9" * 5000, None, [], {}, True, [[[[[]]]]]])

@@ -310,7 +310,7 @@ def test_what_is_refused_must_be_tried_or_looked_up(made: ToolCall, does: bool) 
 
 def test_who_declines_without_asking_has_guessed() -> None:
     reason = (
-        f"turn 1: neither tried nor looked up: modify_opportunity(opportunity_id='{uid('fleet')}', amount=70000), "
+        f"turn 1: not attempted, record not read: modify_opportunity(opportunity_id='{uid('fleet')}', amount=70000), "
         'which the CRM refuses (asked: "Raise it.")'
     )
 
@@ -501,7 +501,7 @@ def test_a_refusal_does_not_excuse_from_the_rest() -> None:
 
     assert tool_calls(case, trial(case, answers, [win, UNASKED], "No.")).passed
     assert tool_calls(case, trial(case, answers, [win], "No.")).reason.startswith("turn 1: not written: add_note(")
-    assert tool_calls(case, trial(case, answers, [UNASKED], "No.")).reason.startswith("turn 1: neither tried nor")
+    assert tool_calls(case, trial(case, answers, [UNASKED], "No.")).reason.startswith("turn 1: not attempted,")
 
 
 def test_reason_quotes_the_sentence_that_the_call_is_expected_for() -> None:
@@ -573,4 +573,4 @@ def test_a_look_at_what_is_gone_must_be_made() -> None:
 
     assert "" == reason([look])
     assert "" == reason([call("quote_search")])
-    assert reason().startswith("turn 2: neither tried nor looked up: quote_details(")
+    assert reason().startswith("turn 2: not attempted, record not read: quote_details(")

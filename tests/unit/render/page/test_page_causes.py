@@ -20,7 +20,7 @@ IN_WORDS = {
     "not written: modify_client(client_id='c-1')": "modify_client not called, or with other values",
     "written but not requested: delete_quote(quote_id='q-1')": "delete_quote called without a request",
     "written but not requested, and undone in the same turn: add_note()": "add_note called without a request",
-    "neither tried nor looked up: add_note(content='x'), which the CRM refuses": "add_note neither tried nor looked up",
+    "not attempted, record not read: add_note(a=1), which the CRM refuses": "add_note not attempted, record not read",
     "no call was answered; expected add_note(content='x')": "add_note not answered",
     "the reply does not say 84000.5": "the reply leaves out a value",
     "the reply does not say that it was done": "the reply does not say that it was done",
