@@ -23,7 +23,7 @@ def place_of(given: str, reports: Path, here: Path | None = None) -> Path:
             return candidate
     if _is_file(path, folder=True):
         raise NoRunError(f"{given!r}: the folder has no journal ({JOURNAL}); give the folder of a run")
-    raise NoRunError(f"{given!r}: {reports} has no run with this id, and there is no such file or folder")
+    raise NoRunError(f"{given!r}: no run in {reports} has this id, and there is no such file or folder")
 
 
 def is_of(place: Path, run: Path) -> bool:

@@ -26,8 +26,9 @@ def agent_of(context: Context, spec: str) -> Agent:
         found = context.make_agent(spec)
         if found is None:
             raise SetupError(
-                f"unknown agent {spec!r}; try oracle, mute, claude, openai:MODEL or another of crmeval models, atlas, "
-                "module:attr, http://HOST/PATH, exec:COMMAND, or a name from the ini setting crmeval_agents"
+                f"unknown agent {spec!r}; names: oracle, mute, atlas, {', '.join(context.options.named_agents)} "
+                "(more in the ini setting crmeval_agents); other forms: openai:MODEL and others of crmeval models, "
+                "module:attr, http://HOST/PATH, exec:COMMAND"
             )
         made[spec] = found
     return made[spec]

@@ -129,7 +129,7 @@ def test_many_mistakes_fit_on_one_screen(project: Project) -> None:
 def test_unknown_agent_is_refused_with_the_known_ones(project: Project) -> None:
     said = complaint(project(), "--crmeval-agent", "nobody", "-p", "no:xdist")
 
-    assert "unknown agent 'nobody'; try oracle, mute, claude, openai:MODEL" in said
+    assert "unknown agent 'nobody'; names: oracle, mute, atlas, claude, " in said
 
 
 @pytest.mark.parametrize(

@@ -208,7 +208,7 @@ def test_run_is_not_resumed_as_another_shard(project: Project) -> None:
         ),
         (
             ["--crmeval-shard", "1/4", "--crmeval-set=durations=x"],
-            "--crmeval-set durations: 'x': * has no run with this id, *",
+            "--crmeval-set durations: 'x': * has this id, *",
         ),
         (
             ["--crmeval-shard", "1/4", "-o", "crmeval_durations=latest", "--crmeval-run", "mine"],

@@ -60,7 +60,7 @@ def lines(lint: Lint) -> Iterator[str]:
             yield ""
         for kind in kinds:
             count = lint.counts[kind]
-            turns = f"{_many(len(count.turns), 'turn')} of " if count.turns else ""
+            turns = f"{_many(len(count.turns), 'turn')} in " if count.turns else ""
             yield f"{kind.label}: {turns}{_many(len(count.lines), 'conversation')}"
             yield f"    {kind.meaning}"
             for place, finding in count.examples:

@@ -58,7 +58,7 @@ def test_report_looks_in_another_folder(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_missing_run_is_status_2(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shown = "'third': reports has no run with this id, and there is no such file or folder"
+    shown = "'third': no run in reports has this id, and there is no such file or folder"
 
     assert 2 == cli.main(["report", "third"])
     assert ("", f"crmeval: {shown}\n") == capsys.readouterr()

@@ -124,7 +124,7 @@ def test_baseline_can_be_in_the_settings(folder: Path) -> None:
     [
         (("--gate", "crm.recall > 1"), "expected a metric"),
         (("--baseline", "nowhere"), "baseline 'nowhere'"),
-        (("--reports", "elsewhere"), "no run with this id"),
+        (("--reports", "elsewhere"), "has this id"),
     ],
 )
 @pytest.mark.usefixtures("folder")

@@ -208,7 +208,7 @@ def test_merge_uses_the_reports_folder_of_the_project(folder: Path, capsys: pyte
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["s1", "nope", "-o", "out"], "'nope': reports has no run with this id"),
+        (["s1", "nope", "-o", "out"], "'nope': no run in reports has this id"),
         (["s1", "s2", "-o", "s1"], "-o s1: reports/s1 already exists; choose another id, or move it away"),
         (["s1", "s2", "-o", "latest"], "-o 'latest': use up to 40 letters"),
         (["s1", "s2", "-o", "../out"], "-o '../out': use up to 40 letters"),

@@ -39,7 +39,7 @@ def test_run_is_found_by_id_or_path(reports: Path, given: str, found: str) -> No
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ("other", "has no run with this id, and there is no such file or folder"),
+        ("other", "has this id, and there is no such file or folder"),
         ("reports/other", "'reports/other': "),
         ("reports", "'reports': the folder has no journal (trials.jsonl); give the folder of a run"),
         ("x" * 300, "there is no such file or folder"),

@@ -206,14 +206,14 @@ def test_run_is_loaded_by_any_of_its_paths(kept: Path) -> None:
     (reports / "nightly.json").rename(kept / "alone.json")
     alone = load_run("alone.json")
     assert ("nightly", len(TRIALS), 0) == (alone.id, len(alone.trials), len(list(alone.rows("calls"))))
-    with pytest.raises(NoRunError, match="'nope': reports has no run with this id"):
+    with pytest.raises(NoRunError, match="'nope': no run in reports has this id"):
         load_run("nope")
 
 
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["nope"], "'nope': reports has no run with this id, and there is no such file or folder"),
+        (["nope"], "'nope': no run in reports has this id, and there is no such file or folder"),
         (["-o", "-"], "-o -: choose one table with --table"),
         (["--format", "inspect", "--table", "calls"], "--table: a log for Inspect has no tables"),
         (["-o", "reports/nightly.json"], "reports/nightly.json: File exists"),

@@ -58,7 +58,7 @@ def test_settings_name_the_baseline(committed: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ("nowhere", "has no run with this id"),
+        ("nowhere", "has this id"),
         ("git:", "must be git:REF or git:REF:PATH"),
         ("git:--output=x", "must be git:REF or git:REF:PATH"),
         ("git:nobranch", "git:nobranch"),

@@ -104,7 +104,7 @@ def test_playbook_of_another_run_can_be_continued(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("learning_from", "spec", "shown"),
     [
-        ("nowhere", "atlas", "has no run with this id"),
+        ("nowhere", "atlas", "has this id"),
         ("earlier", "atlas", "no agent learned in this run"),
         ("", "atlas?learning=frozen", "no playbook to freeze"),
     ],
