@@ -16,22 +16,22 @@ class FindingKind(Enum):
     UNREADABLE_LINE = "unreadable-line", True, "the line is not a conversation"
     DUPLICATE_ID = "duplicate-id", True, "another conversation has the same id"
     UNKNOWN_TOOL = "unknown-tool", True, "there is no such tool"
-    REFUSED_ARGUMENTS = "refused-arguments", True, "the tool refuses arguments that should succeed"
+    REFUSED_ARGUMENTS = "refused-arguments", True, "the tool refuses the arguments of a call that should succeed"
     PLACEHOLDER_IN_UTTERANCE = (
         "placeholder-in-utterance",
         True,
-        "the user says a placeholder that is never filled",
+        "the user's words contain a placeholder that is never filled",
     )
-    PLACEHOLDER_IN_ARGUMENTS = "placeholder-in-arguments", True, "the label contains a placeholder that is never filled"
+    PLACEHOLDER_IN_ARGUMENTS = "placeholder-in-arguments", True, "an expected argument contains a placeholder that is never filled"
     BAD_REFERENCE = "bad-reference", True, "a reference that no earlier turn resolves"
-    LEAKED_VALUE = "leaked-value", True, "a value to be written is only in the expected response"
+    LEAKED_VALUE = "leaked-value", True, "a value to be written appears only in the expected response"
     UNSAID_VALUE = "unsaid-value", True, "a value to be written is never provided"
 
-    REFERENCE_IN_UTTERANCE = "reference-in-utterance", False, "the user's words contain a reference, which is resolved"
-    SAME_UTTERANCE = "same-utterance", False, "the same words have different labels elsewhere"
-    CONTRADICTED_FILTER = "contradicted-filter", False, "the user names one field, but the label filters by another"
-    BARE_SEARCH = "bare-search", False, "the user asks for all records, but the label filters"
-    UNSAID_FILTER = "unsaid-filter", False, "the label filters by a value that was never provided"
+    REFERENCE_IN_UTTERANCE = "reference-in-utterance", False, "the user's words contain a reference, which is replaced by its value"
+    SAME_UTTERANCE = "same-utterance", False, "the same words have different expected calls elsewhere"
+    CONTRADICTED_FILTER = "contradicted-filter", False, "the user names one field, but the expected call filters by another"
+    BARE_SEARCH = "bare-search", False, "the user asks for all records, but the expected call has filters"
+    UNSAID_FILTER = "unsaid-filter", False, "the expected call filters by a value that was never provided"
     STALE_TIMESTAMP = "stale-timestamp", False, "the expected response contains the time at which it was generated"
     FOREIGN_ID = "foreign-id", False, "the expected response contains an id that is not in the case"
     UNRESOLVED_RESPONSE = "unresolved-response", False, "the expected response contains a reference or placeholder"
@@ -39,7 +39,7 @@ class FindingKind(Enum):
     UNLISTED_REFERENCE = "unlisted-reference", False, "references_previous_turns omits a turn that is referenced"
     LABEL_NOT_LEVEL = "label-not-level", False, "the id names another complexity_level"
     LEVEL_NOT_TURNS = "level-not-turns", False, "complexity_level does not match the number of turns"
-    ALIASED_ARGUMENT = "aliased-argument", False, "the label uses another name of an argument"
+    ALIASED_ARGUMENT = "aliased-argument", False, "the expected call uses an alternative name of an argument"
     NO_OP = "no-op", False, "the record already has the new values"
     TOOL_NAME_SAID = "tool-name-said", False, "the user mentions the name of a tool"
     NOTHING_TO_FIND = "nothing-to-find", False, "the search can't find anything, whatever its filters"

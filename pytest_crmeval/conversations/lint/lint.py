@@ -80,7 +80,7 @@ class Lint:
                 raise DatasetError(f"{path}: the file has no conversation; write one JSON object per line")
         for utterance, labels in self._labels.items():
             if len(labels) > 1:
-                text = f"{shown(utterance)} has {len(labels)} labels, here "
+                text = f"{shown(utterance)} has {len(labels)} different expected calls, here "
                 for label, places in labels.items():
                     kind, here = FindingKind.SAME_UTTERANCE, text + cut(label, LONGEST)
                     for place, turn in places:

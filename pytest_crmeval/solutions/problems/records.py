@@ -48,7 +48,7 @@ class TestRecord(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class CheckerRecord(msgspec.Struct, forbid_unknown_fields=True):
-    """A program that judges outputs."""
+    """A program that checks outputs."""
 
     style: Annotated[
         Literal["stdout", "testlib", "kattis"],

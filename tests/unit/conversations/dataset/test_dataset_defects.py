@@ -381,8 +381,8 @@ def test_a_placeholder_that_is_left_makes_a_case_invalid(placeholder: str) -> No
     found = flaws(turn(f"Find {placeholder}.", "client_search", criteria={"name": placeholder}))
 
     assert [
-        f"turn 1: the user says a placeholder that is never filled: {placeholder}",
-        f"turn 1: the label contains a placeholder that is never filled: {placeholder}",
+        f"turn 1: the user's words contain a placeholder that is never filled: {placeholder}",
+        f"turn 1: an expected argument contains a placeholder that is never filled: {placeholder}",
     ] == found
 
 
@@ -472,8 +472,8 @@ def test_value_that_only_the_expected_response_has_is_leaked() -> None:
     quote = turn("Quote the dock.", "create_quote", amount=75000, status="Draft", EXPECTED_RESPONSE=response)
 
     assert [
-        "turn 1: a value to be written is only in the expected response: amount=75000",
-        "turn 1: a value to be written is only in the expected response: status='Draft'",
+        "turn 1: a value to be written appears only in the expected response: amount=75000",
+        "turn 1: a value to be written appears only in the expected response: status='Draft'",
     ] == flaws(quote)
 
 
@@ -533,7 +533,7 @@ def test_a_further_call_may_refer_to_its_own_turn() -> None:
     ("arguments", "complaint"),
     [
         ({"content": "Nobody says such things"}, "a value to be written is never provided: content="),
-        ({"content": "{note}"}, "the label contains a placeholder that is never filled: {note}"),
+        ({"content": "{note}"}, "an expected argument contains a placeholder that is never filled: {note}"),
         ({"entity_id": "{{turn_1.note_id}}"}, "{{turn_1.note_id}}, but create_new_opportunity has no such field"),
         ({"entity_id": "{{turn_2.client_id}}"}, "{{turn_2.client_id}}, but turn 2 is not over yet"),
     ],

@@ -215,7 +215,7 @@ def test_unpassable_case_says_why(written: Written) -> None:
     """It is read all the same: whether it is played is not for the loader to say."""
     (defect,) = read(written(turned(user_utterance="Add {company}: Ada Ltd, ada@ada.example, active."))).defects
 
-    assert "turn 1: the user says a placeholder that is never filled: {company}" == defect
+    assert "turn 1: the user's words contain a placeholder that is never filled: {company}" == defect
 
 
 class TestAChain:

@@ -358,7 +358,7 @@ def test_the_document_has_every_kind(written: Written) -> None:
     assert {kind.label for kind in FindingKind} == set(found["kinds"])
     assert {
         "invalid": True,
-        "meaning": "the user says a placeholder that is never filled",
+        "meaning": "the user's words contain a placeholder that is never filled",
         "turns": 1,
         "conversations": 1,
         "examples": [{"file": str(path), "line": 2, "case": "one", "turn": 1, "text": "{stage}"}],
