@@ -22,14 +22,26 @@ class FindingKind(Enum):
         True,
         "the user's words contain a placeholder that is never filled",
     )
-    PLACEHOLDER_IN_ARGUMENTS = "placeholder-in-arguments", True, "an expected argument contains a placeholder that is never filled"
+    PLACEHOLDER_IN_ARGUMENTS = (
+        "placeholder-in-arguments",
+        True,
+        "an expected argument contains a placeholder that is never filled",
+    )
     BAD_REFERENCE = "bad-reference", True, "a reference that no earlier turn resolves"
     LEAKED_VALUE = "leaked-value", True, "a value to be written appears only in the expected response"
     UNSAID_VALUE = "unsaid-value", True, "a value to be written is never provided"
 
-    REFERENCE_IN_UTTERANCE = "reference-in-utterance", False, "the user's words contain a reference, which is replaced by its value"
+    REFERENCE_IN_UTTERANCE = (
+        "reference-in-utterance",
+        False,
+        "the user's words contain a reference, which is replaced by its value",
+    )
     SAME_UTTERANCE = "same-utterance", False, "the same words have different expected calls elsewhere"
-    CONTRADICTED_FILTER = "contradicted-filter", False, "the user names one field, but the expected call filters by another"
+    CONTRADICTED_FILTER = (
+        "contradicted-filter",
+        False,
+        "the user names one field, but the expected call filters by another",
+    )
     BARE_SEARCH = "bare-search", False, "the user asks for all records, but the expected call has filters"
     UNSAID_FILTER = "unsaid-filter", False, "the expected call filters by a value that was never provided"
     STALE_TIMESTAMP = "stale-timestamp", False, "the expected response contains the time at which it was generated"
