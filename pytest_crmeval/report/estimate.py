@@ -160,7 +160,7 @@ def remarks(found: Estimate) -> Iterator[str]:
     if "file guessed" in grounds:
         yield assumed_solution()
     caps = ", limited by crmeval_rates" if found.pace.caps else ""
-    speed = f"time: {found.pace.at_once} at once{caps}; rate limits of the providers may make it longer"
+    speed = f"time: {found.pace.at_once} in flight{caps}; rate limits of the providers may make it longer"
     yield "cost: none, because calls are replayed" if found.pace.replayed else speed
 
 

@@ -98,7 +98,9 @@ def test_estimated_time_respects_rate_limits(project: Project, providers: Provid
 
     result = pytester.runpytest(*PRICED, "--crmeval-estimate", "-o", "crmeval_rates=openai:m 1rpm")
 
-    result.stdout.fnmatch_lines(["crm *openai:m?price=2/8 *2 *4 *4 min", "time: 2 at once, limited by crmeval_rates;*"])
+    result.stdout.fnmatch_lines(
+        ["crm *openai:m?price=2/8 *2 *4 *4 min", "time: 2 in flight, limited by crmeval_rates;*"]
+    )
 
 
 def test_guess_includes_the_prompt_cache(project: Project, providers: Providers) -> None:

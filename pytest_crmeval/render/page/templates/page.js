@@ -497,7 +497,7 @@
       return element;
     };
     return make("div", { class: "annotate" }, note, make("div", { class: "tools" },
-      button("Agree with the verdict", "agree"), button("Disagree", "disagree"), button("Only a note, or withdraw", "none"), said));
+      button("Agree with the verdict", "agree"), button("Disagree", "disagree"), button("No opinion", "none"), said));
   };
 
   const annotationsOf = (trial, detail) => {
