@@ -408,6 +408,13 @@ def test_a_status_may_sound_like_a_refusal() -> None:
     assert not after_one_call(REJECT, rejected, "I was unable to set the quote to Rejected.").passed
 
 
+def test_rejected_change_is_not_a_status() -> None:
+    look = case_of(asks("What is the status of the quote?", call("quote_details", quote_id=uid("small"))))
+
+    assert after_one_call(look, found(SMALL_QUOTE), "The quote over $75,000 is a draft; a change was rejected.").passed
+    assert not after_one_call(look, found(SMALL_QUOTE), "The quote over $75,000 is rejected.").passed
+
+
 @pytest.mark.parametrize("status", ["No Limits", "Nicht m\u00f6glich"])
 def test_a_name_may_sound_like_a_refusal_in_upper_and_lower_case(status: str) -> None:
     """However often it is quoted, and in whichever letters."""
