@@ -15,6 +15,8 @@ from tests.sandboxes.piston_server import PistonServer
 from tests.sandboxes.pistons import QUICK
 
 WALLED = ("namespaces", "landlock", "seccomp")
+BROKEN = ("it died", "a program can't be run in it", "programs can escape from it")
+"""Reasons why a level can't be reached that are not the machine's: it allows the level, which does not work."""
 
 
 @pytest.fixture(scope="session")
@@ -29,10 +31,12 @@ def walled() -> Iterator[dict[str, LocalSandbox]]:
 
 
 def allowed(sandbox: LocalSandbox) -> LocalSandbox:
-    """Return a sandbox if its level can be had here."""
+    """Return a sandbox if its level can be had here; fail if it could be, but does not work."""
     try:
         assert sandbox.name
     except SandboxError as error:
+        if any(reason in str(error) for reason in BROKEN):
+            raise
         pytest.skip(str(error))
     return sandbox
 
