@@ -25,6 +25,7 @@ from pytest_crmeval.render.page import data_of, dialogues_of, environment, text_
 from pytest_crmeval.render.page.view import view_of
 from pytest_crmeval.report.metrics import SCORED
 from pytest_crmeval.report.outliers import reason_of
+from pytest_crmeval.report.report import Report
 from pytest_crmeval.viewer.catalogue import Catalogue
 from pytest_crmeval.viewer.index_file import IndexFile
 from pytest_crmeval.viewer.indexing import Indexer
@@ -174,12 +175,8 @@ class Site:
         return self._page("search.html", "Search", found=self._search.find(wanted), wanted=wanted, shown=SHOWN)
 
     def _run(self, query: Query, run: str) -> SiteAnswer:
-        folder = self._folder(run)
-        stamp, baseline = self._catalogue.stamp(run), query.get("baseline", "")
-        report, note = self._library.report(folder, stamp)
-        if baseline:
-            other, _ = self._library.report(self._folder(baseline), self._catalogue.stamp(baseline))
-            report = self._library.compared(folder, stamp, other)
+        folder, baseline = self._folder(run), query.get("baseline", "")
+        report, note = self._compared(run, baseline)
         entry = next(entry for entry in self._catalogue.runs() if entry.id == run)
         return self._page(
             "run.html",
@@ -210,19 +207,33 @@ class Site:
 
     def _trial(self, query: Query, run: str) -> SiteAnswer:
         """Answer the dialogue of one trial, which is found by its place in the list, and by what it is."""
-        folder = self._folder(run)
-        report, _ = self._library.report(folder, self._catalogue.stamp(run))
-        if baseline := query.get("baseline"):
-            other, _ = self._library.report(self._folder(baseline), self._catalogue.stamp(baseline))
-            report = self._library.compared(folder, self._catalogue.stamp(run), other)
-            beside = other, self._folder(baseline)
-        else:
-            beside = None
+        baseline = query.get("baseline", "")
+        report, _ = self._compared(run, baseline)
         trial = _named(report.trials, query)
         if trial is None:
             raise NotFoundError("This run no longer has this trial; reload the page.")
-        (shown,) = dialogues_of(report, [trial], folder, beside)
+        (shown,) = dialogues_of(report, [trial], self._folder(run), self._baseline(report, baseline))
         return SiteAnswer(encoded_quickly(shown), "application/json")
+
+    def _compared(self, run: str, baseline: str) -> tuple[Report, str]:
+        """Return the report of a run, compared with a given run instead of its own baseline, and a note on it."""
+        folder, stamp = self._folder(run), self._catalogue.stamp(run)
+        report, note = self._library.report(folder, stamp)
+        if baseline:
+            other, _ = self._library.report(self._folder(baseline), self._catalogue.stamp(baseline))
+            report = self._library.compared(folder, stamp, other)
+        return report, note
+
+    def _baseline(self, report: Report, given: str) -> tuple[Report, Path] | None:
+        """Return the baseline of a report and its folder; None if it has none, or none that can be read."""
+        own = str(report.comparison.baseline.get("id", "")) if report.comparison else ""
+        folder = self._catalogue.folder(given or own)
+        if folder is None:
+            return None
+        try:
+            return self._library.report(folder, self._catalogue.stamp(folder.name))[0], folder
+        except UnreadableRunError:
+            return None
 
     def _annotate(self, run: str, given: Query) -> SiteAnswer:
         folder = self._folder(run)

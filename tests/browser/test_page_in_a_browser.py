@@ -15,7 +15,6 @@ from pytest_crmeval.domain.trial import Labels, Trial
 from pytest_crmeval.journal.solutions.outcomes import SolutionOutcome, TestOutcome
 from pytest_crmeval.journal.solutions.results import ResultsWriter
 from pytest_crmeval.render import page as pages
-from tests.browser.conftest import PATIENCE
 from tests.pages import MARKUP, comparison, dialogue_of, failed_scores, keep, planned_case, rulings, trials_of
 
 Open = Callable[..., Page]
@@ -81,7 +80,7 @@ def count(page: Page) -> str:
 
 def says(page: Page, output: str | re.Pattern[str]) -> None:
     """Wait until the page says so of its trials: what a link leads to is shown a moment later."""
-    expect(page.locator("#count")).to_have_text(output, timeout=PATIENCE)
+    expect(page.locator("#count")).to_have_text(output)
 
 
 def width_of(page: Page) -> tuple[int, int]:
@@ -381,17 +380,18 @@ def test_every_text_can_be_read(shown: Path, open_page: Open, scheme: str, width
     assert int(str(whole["looked"])) > 300
 
 
-def test_a_small_screen_does_not_scroll_sideways(shown: Path, open_page: Open) -> None:
+@pytest.mark.parametrize("width", [375, 800])
+def test_a_small_screen_does_not_scroll_sideways(shown: Path, open_page: Open, width: int) -> None:
     """Neither the page with everything open, nor a trial with words that have no end."""
-    page = open_page(shown, width=375)
+    page = open_page(shown, width=width)
     page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
     whole = width_of(page)
     page.locator("#filter-suite").select_option("evil")
     page.locator("#trial-table tbody a").click()
-    inner = opened(page).evaluate("[document.getElementById('trial').scrollWidth, window.innerWidth]")
+    inner = opened(page).evaluate("document.getElementById('trial').scrollWidth")
 
-    assert (375, 375) == whole
-    assert [375, 375] == inner
+    assert (width, width) == whole
+    assert inner <= width
 
 
 def test_long_names_of_scores_and_half_an_emoji_leave_the_page_whole(tmp_path: Path, open_page: Open) -> None:
@@ -403,7 +403,7 @@ def test_long_names_of_scores_and_half_an_emoji_leave_the_page_whole(tmp_path: P
     whole = width_of(page)
     page.locator("#trial-table tbody a").click()
 
-    expect(opened(page).get_by_role("link", name="verdicts.jsonl")).to_be_visible(timeout=PATIENCE)
+    expect(opened(page).get_by_role("link", name="verdicts.jsonl")).to_be_visible()
     assert (1280, 1280) == whole
 
 

@@ -12,7 +12,6 @@ from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, Trial
 from pytest_crmeval.journal.live import write
 from pytest_crmeval.viewer.server import ViewServer
-from tests.browser.conftest import PATIENCE
 from tests.fakes import planned, trial
 from tests.pages import MARKUP, dialogue_of, failed_scores, planned_case
 from tests.postgres.processes import eventually
@@ -79,6 +78,15 @@ def test_runs_lead_to_their_pages(server: ViewServer, view: View) -> None:
     expect(page.locator("#live-runs tbody tr")).to_have_count(5)
 
 
+def test_a_link_to_a_trial_opens_it_while_another_is_open(server: ViewServer, view: View) -> None:
+    page = view(server, "runs/run-12/")
+    page.locator("#trial-table tbody a").first.click()
+    expect(page.locator("#trial-title")).to_have_text("mine · case-10")
+    page.evaluate("location.hash = '#case?suite=crm&subject=mine&case=case-7'")
+    expect(page.locator("#trial-title")).to_have_text("mine · case-7")
+    expect(page.locator("#trial .said.user")).to_contain_text("Who is Acme 7?")
+
+
 def test_a_trend_marks_a_significant_change_and_leads_to_it(server: ViewServer, view: View) -> None:
     page = view(server, "trend")
     marked = page.locator(".dot.worse")
@@ -133,7 +141,7 @@ def test_a_run_is_watched_until_it_ends(tmp_path: Path, view: View) -> None:
         expect(listed.locator("#live-runs")).to_contain_text("No runs yet")
         with RunInProgress(tmp_path, "now", trials_with(2)) as run:
             run.play(3)
-            expect(listed.locator("#live-runs")).to_contain_text("running", timeout=PATIENCE)
+            expect(listed.locator("#live-runs")).to_contain_text("running")
             live = view(server, "runs/now/live")
             expect(live.locator("#live-run")).to_contain_text("3 of 12 cases")
             for text in ("Hello", EVIL):  # the dialogue grows while it is open
@@ -143,16 +151,14 @@ def test_a_run_is_watched_until_it_ends(tmp_path: Path, view: View) -> None:
                 live.locator("summary", has_text="case-3").wait_for()
                 if text == "Hello":
                     live.locator("summary", has_text="case-3").click()
-                expect(live.locator(".playing .text")).to_have_text(text, timeout=PATIENCE)
+                expect(live.locator(".playing .text")).to_have_text(text)
             run.play(4)
-            expect(live.locator("#live-run")).to_contain_text("7 of 12 cases", timeout=PATIENCE)
+            expect(live.locator("#live-run")).to_contain_text("7 of 12 cases")
             expect(live.locator(".hits li")).to_have_count(5)
             run.play(5)
             run.end()
-            expect(live.get_by_role("status").filter(has_text="The run is")).to_contain_text(
-                "finished", timeout=PATIENCE
-            )
-            expect(listed.locator(".state")).to_have_text("finished", timeout=PATIENCE)
+            expect(live.get_by_role("status").filter(has_text="The run is")).to_contain_text("finished")
+            expect(listed.locator(".state")).to_have_text("finished")
             live.get_by_role("link", name="Results").click()
             expect(live.locator("#count")).to_have_text("12 trials")
 
@@ -161,7 +167,7 @@ def test_a_tab_says_when_the_server_has_ended(tmp_path: Path, view: View) -> Non
     with served(tmp_path) as server:
         page = view(server, expects="ERR_")
         expect(page.locator("#connection")).to_be_empty()
-    expect(page.locator("#connection")).to_contain_text("Not connected", timeout=PATIENCE)
+    expect(page.locator("#connection")).to_contain_text("Not connected")
 
 
 def test_a_damaged_report_is_announced(tmp_path: Path, view: View) -> None:

@@ -118,7 +118,7 @@ def dialogues_of(
     earlier, annotations = earlier_dialogues(report.comparison, baseline), annotations_in(run)
     for trial in trials:
         shown = dialogue(trial, kept(run, trial), annotations.get(trial.planned.key, ()))
-        before = earlier.get(_place(trial))
+        before = earlier(trial)
         yield {**shown, "before": before} if before else shown
 
 

@@ -1,11 +1,12 @@
 """The comparison with the baseline: the changes, whether they are significant, and the cases that changed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
 from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.render.page.dialogues import dialogue, kept
 from pytest_crmeval.render.page.words import NOTHING, moment, rate, signed, to_trial, to_trials, words
 from pytest_crmeval.report.comparison import LISTS, CaseChange, Comparison, Contrast
@@ -14,11 +15,14 @@ from pytest_crmeval.report.tables import p_value
 
 FEW, SHOWN = 10, 50
 """Cases named per list: few where the list of trials has all of them, more where this run has no trials of them."""
+BESIDE = ("newly_failing", "newly_passing", "passes_less_often", "passes_more_often", "changed")
+"""Lists of cases whose dialogues are shown side by side."""
+WORSE = ("newly_failing", "passes_less_often")
 NARROWEST = 0.1
 Changes = Mapping[tuple[str, str, str], str]
 """Suite, subject and case -> the list of the comparison that it is in."""
-Earlier = Mapping[tuple[str, str, str], JsonObject]
-"""Suite, subject and case -> its dialogue in the baseline."""
+Earlier = Callable[[Trial], JsonObject | None]
+"""Returns the dialogue of the baseline that is shown beside that of a trial; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,29 +154,37 @@ def changes_of(comparison: Comparison | None) -> Changes:
 
 
 def earlier_dialogues(comparison: Comparison | None, baseline: tuple[Report, Path] | None) -> Earlier:
-    """Return the dialogues of the baseline that are shown beside those of this run, because the verdict changed.
+    """Return what finds the dialogue of the baseline for a trial whose case has changed.
 
-    ``baseline`` is its report, and the folder of its run.
+    ``baseline`` is its report, and the folder of its run. A repeat is shown beside the same repeat.
     """
     if comparison is None or baseline is None:
-        return {}
+        return lambda _: None
     report, run = baseline
-    played = {(trial.planned.suite, trial.planned.subject, trial.planned.case): trial for trial in report.trials}
-    found: dict[tuple[str, str, str], JsonObject] = {}
-    for each in comparison.contrasts:
-        paired = (each.newly_failing, each.newly_passing, each.passes_less_often, each.passes_more_often)
-        for change in chain(*paired, each.changed):
-            if trial := played.get((each.suite, each.baseline_subject, change.case)):
-                shown = dialogue(trial, kept(run, trial))
-                found[each.suite, each.subject, change.case] = {
-                    "verdict": str(trial.verdict),
-                    **{name: shown[name] for name in shown if name != "where"},
-                }
-    return found
+    played = {
+        (trial.planned.suite, trial.planned.subject, trial.planned.case, trial.planned.trial): trial
+        for trial in report.trials
+    }
+    subjects = {
+        (each.suite, each.subject, change.case): each.baseline_subject
+        for each in comparison.contrasts
+        for change in chain.from_iterable(getattr(each, name) for name in BESIDE)
+    }
+
+    def earlier(trial: Trial) -> JsonObject | None:
+        suite, subject, case = trial.planned.suite, trial.planned.subject, trial.planned.case
+        other = subjects.get((suite, subject, case), "")
+        found = played.get((suite, other, case, trial.planned.trial)) or played.get((suite, other, case, 1))
+        if found is None:
+            return None
+        shown = dialogue(found, kept(run, found))
+        return {"verdict": str(found.verdict), **{name: shown[name] for name in shown if name != "where"}}
+
+    return earlier
 
 
 def _list(contrast: Contrast, name: str, changes: Sequence[CaseChange]) -> ChangeList:
-    """Return the cases of a list; new failures and short lists are unfolded."""
+    """Return the cases of a list; new and more frequent failures and short lists are unfolded."""
     gone = name == "gone"
     return ChangeList(
         name=words(name),
@@ -182,5 +194,5 @@ def _list(contrast: Contrast, name: str, changes: Sequence[CaseChange]) -> Chang
             for change in changes[: SHOWN if gone else FEW]
         ],
         link="" if gone else to_trials(suite=contrast.suite, subject=contrast.subject, change=words(name)),
-        open=name == "newly_failing" or len(changes) <= FEW,
+        open=name in WORSE or len(changes) <= FEW,
     )

@@ -15,7 +15,7 @@ from pytest_crmeval.journal import transcripts
 from pytest_crmeval.journal.ids import INDEXES
 from pytest_crmeval.journal.reader import latest_trials
 from pytest_crmeval.report.compare import compare
-from pytest_crmeval.report.files import load
+from pytest_crmeval.report.files import load, save
 from pytest_crmeval.report.tables import p_value
 from pytest_crmeval.viewer.index_file import NAME
 from pytest_crmeval.viewer.site import Site
@@ -135,9 +135,36 @@ def test_two_runs_are_compared_on_the_page_of_the_later_one(reports: Path) -> No
     assert "passed" == json.loads(dialogue.content)["before"]["verdict"]
 
 
-def identity(case: str, subject: str = "mine") -> dict[str, str]:
+def identity(case: str, subject: str = "mine", repeat: int = 1) -> dict[str, str]:
     """Return what finds a trial."""
-    return {"suite": "crm", "subject": subject, "case": case, "trial": "1"}
+    return {"suite": "crm", "subject": subject, "case": case, "trial": str(repeat)}
+
+
+def test_repeats_are_shown_beside_those_of_the_runs_own_baseline(tmp_path: Path) -> None:
+    """Each beside the same repeat; without the baseline alone."""
+    before, after = (
+        [
+            replace(each, planned=replace(each.planned, trial=repeat, key=f"{each.planned.key} {repeat}"))
+            for repeat, passing in enumerate(passes, start=1)
+            for each in trials_with(passing)
+        ]
+        for passes in ((20, 19), (2, 2))
+    )
+    baseline = keep_run(tmp_path, "before", before)
+    report = keep_run(tmp_path, "after", after)
+    save(replace(report, comparison=compare(report, baseline, source="before")), tmp_path / "after.json")
+    with site_of(tmp_path) as site:
+        first, second = (
+            json.loads(site.answer("runs/after/trial", identity("case-19", repeat=repeat)).content) for repeat in (1, 2)
+        )
+    (tmp_path / "before" / "trials.jsonl").write_text("damaged\n")
+    (tmp_path / "before.json").write_text("damaged")
+    with site_of(tmp_path) as site:
+        alone = json.loads(site.answer("runs/after/trial", identity("case-19")).content)
+
+    assert ("passed", "failed") == (first["before"]["verdict"], second["before"]["verdict"])
+    assert alone["turns"]
+    assert "before" not in alone
 
 
 def test_a_dialogue_is_found_by_what_it_is_when_the_list_has_changed(reports: Path) -> None:
