@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, Trial
+from pytest_crmeval.domain.wire import written_turn
 from pytest_crmeval.journal.live import write
 from pytest_crmeval.viewer.server import ViewServer
 from tests.fakes import planned, trial
@@ -144,14 +145,18 @@ def test_a_run_is_watched_until_it_ends(tmp_path: Path, view: View) -> None:
             expect(listed.locator("#live-runs")).to_contain_text("running")
             live = view(server, "runs/now/live")
             expect(live.locator("#live-run")).to_contain_text("3 of 12 cases")
-            for text in ("Hello", EVIL):  # the dialogue grows while it is open
-                said = {"speaker": "user", "text": text}
+            messages = written_turn(dialogue_of(EVIL).exchanges[0])["messages"]
+            for said in (1, 4):  # the dialogue grows while it is open
                 playing = {"key": "k", "suite": "crm", "subject": "mine", "case": "case-3", "since": time.time()}
-                write(tmp_path / "now", "gw0", playing=[{**playing, "confidential": False, "messages": [said]}])
+                shown = messages[:said]  # type: ignore[index] # a list
+                write(tmp_path / "now", "gw0", playing=[{**playing, "confidential": False, "messages": shown}])
                 live.locator("summary", has_text="case-3").wait_for()
-                if text == "Hello":
+                if said == 1:
                     live.locator("summary", has_text="case-3").click()
-                expect(live.locator(".playing .text")).to_have_text(text)
+                expect(live.locator(".playing .said")).to_have_count(said)
+            expect(live.locator(".playing .text").first).to_have_text(f"Who is {EVIL}?")
+            expect(live.locator(".playing .call").first).to_contain_text("client_search")
+            expect(live.locator(".playing .refused")).to_contain_text("refused_by_rule")
             run.play(4)
             expect(live.locator("#live-run")).to_contain_text("7 of 12 cases")
             expect(live.locator(".hits li")).to_have_count(5)
