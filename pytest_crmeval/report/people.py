@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pytest_crmeval.domain.interval import wilson
+from pytest_crmeval.domain.interval import Interval, clustered
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.journal.annotations import Annotations, Opinion
@@ -23,6 +23,8 @@ class PeopleAgreement:
     false_passes: int
     """Trials that passed, although a person says that they should have failed."""
     false_failures: int
+    interval: Interval
+    """The 95 % interval of the share that agrees; the opinions about one case are clustered."""
 
     @property
     def opinions(self) -> int:
@@ -49,7 +51,7 @@ class PeopleAgreement:
 
     def __str__(self) -> str:
         """Return the agreement in words."""
-        low, high = wilson(self.agreed, self.opinions) or (0.0, 1.0)
+        low, high = self.interval
         kappa = "undefined, because every verdict is the same" if self.kappa is None else f"{self.kappa:.2f}"
         wrong = f"{_counted(self.false_passes, 'false pass', 'es')}, {_counted(self.false_failures, 'false failure')}"
         return (
@@ -71,6 +73,8 @@ def agreements_of(trials: Sequence[Trial], annotations: Annotations) -> Sequence
 
 def _agreement(suite: str, given: Sequence[tuple[Trial, str, Opinion]]) -> PeopleAgreement:
     counts = Counter((trial.verdict, opinion) for trial, _, opinion in given)
+    agreed = Counter(trial.unit for trial, _, opinion in given if opinion is Opinion.AGREE)
+    sizes = Counter(trial.unit for trial, _, _ in given)
     return PeopleAgreement(
         suite=suite,
         trials=len({trial.planned.key for trial, _, _ in given}),
@@ -79,6 +83,7 @@ def _agreement(suite: str, given: Sequence[tuple[Trial, str, Opinion]]) -> Peopl
         agreed_failed=counts[Verdict.FAILED, Opinion.AGREE],
         false_passes=counts[Verdict.PASSED, Opinion.DISAGREE],
         false_failures=counts[Verdict.FAILED, Opinion.DISAGREE],
+        interval=clustered([(agreed[unit], size) for unit, size in sizes.items()]) or (0.0, 1.0),
     )
 
 

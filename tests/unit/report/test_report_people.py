@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from pytest_crmeval import cli, load_run
+from pytest_crmeval.domain.interval import wilson
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.journal.annotations import Annotation, Annotations, Opinion, add, annotation_of
@@ -40,6 +41,20 @@ def test_kappa_corrects_for_agreement_by_chance() -> None:
     assert str(found).startswith(
         "people agree with 35 of 50 verdicts (0.700, 0.562 to 0.809), kappa 0.40; 5 false passes"
     )
+
+
+def test_several_opinions_about_one_case_are_one_unit_of_the_interval() -> None:
+    trials, _ = opinions((PASSED, AGREE, 10), (PASSED, DISAGREE, 10))
+    (twice,) = agreements_of(
+        trials,
+        {
+            each.planned.key: [opinion(each, said, person) for person in ("ada", "bob")]
+            for each, said in zip(trials, [AGREE, DISAGREE] * 10, strict=True)
+        },
+    )
+
+    assert 40 == twice.opinions
+    assert wilson(10, 20) == pytest.approx(twice.interval, abs=0.01)
 
 
 def test_kappa_of_equal_verdicts_is_undefined() -> None:
