@@ -1,6 +1,6 @@
 """One attempt at one case by one subject."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from sys import intern
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
@@ -260,3 +260,13 @@ def _opinion(judgement: Judgement) -> str:
     return (
         f"judge: {len(found)} of {len(judgement.statements)} undecided statements are false ({opinions}){only}{false}"
     )
+
+
+def in_order(trials: Iterable[Trial]) -> list[Trial]:
+    """Return trials by suite, subject, case and repeat."""
+    return sorted(trials, key=_place)
+
+
+def _place(trial: Trial) -> tuple[str, str, str, int, str]:
+    planned = trial.planned
+    return planned.suite, planned.subject, planned.case, planned.trial, planned.key

@@ -149,6 +149,8 @@ class RunRecord:
     """Number of bytes that were read."""
     spent: float = 0.0
     """Cost of all trials in dollars, also of those that were repeated or dropped later."""
+    latest: float | None = None
+    """When the latest trial was recorded, in seconds since 1970; None if unknown."""
 
     def begin(self, part: JsonObject, planned: "Sequence[PlannedCase]") -> None:
         """Add a part; trials of cases that have changed since are dropped."""
@@ -179,6 +181,7 @@ def read(path: Path) -> RunRecord:
     past = RunRecord()
 
     def take(line: JournalLine[dict[str, Any]]) -> None:
+        past.latest = line.at or past.latest
         if line.trial is not None:
             past.take(Trial.from_dict(line.trial, past.planned))
         elif line.red is not None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.score import Verdict
-from pytest_crmeval.domain.trial import PlannedCase, Trial, flat, is_of_checkpoint
+from pytest_crmeval.domain.trial import PlannedCase, Trial, flat, in_order, is_of_checkpoint
 from pytest_crmeval.domain.wire import encoded_quickly, parsed
 from pytest_crmeval.journal.checkpoints import by_step, with_lost
 from pytest_crmeval.journal.gc_pause import gc_paused
@@ -33,7 +33,7 @@ def build(run: JsonObject, trials: Mapping[str, Trial], planned: Iterable[Planne
     groups: dict[tuple[str, str], list[Trial]] = {}
     missing: dict[tuple[str, str], list[PlannedCase]] = {}
     # In a fixed order, because the sum of fractions depends on the order.
-    ordered = sorted(trials.values(), key=lambda trial: trial.planned.key)
+    ordered = in_order(trials.values())
     for trial in ordered:
         groups.setdefault((trial.planned.suite, trial.planned.subject), []).append(trial)
     cases = list(planned)

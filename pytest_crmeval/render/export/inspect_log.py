@@ -56,7 +56,7 @@ def _log(run: LoadedRun, suite: str, subject: str, trials: Sequence[Trial]) -> d
             "completed_samples": len(scored),
             "scores": [] if is_of_checkpoint(trials[0].planned) or not scored else [_accuracy(scored)],
         },
-        "stats": {"started_at": run.started, "completed_at": "", "model_usage": _usage(subject, bill)},
+        "stats": {"started_at": run.started, "completed_at": run.ended, "model_usage": _usage(subject, bill)},
         "samples": [_sample(run, trial) for trial in trials],
     }
 

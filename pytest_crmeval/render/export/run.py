@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from pytest_crmeval.domain.trial import Trial
+from pytest_crmeval.domain.trial import Trial, in_order
 from pytest_crmeval.journal.ids import JOURNAL, LATEST
 from pytest_crmeval.journal.places import journal_beside, place_of
 from pytest_crmeval.journal.reader import read
@@ -24,6 +25,8 @@ class LoadedRun:
 
     id: str
     started: str
+    ended: str
+    """When its latest trial ended; if that is not known, when it started."""
     trials: Sequence[Trial]
     folder: Path | None
     """The folder of the run with its transcripts; None if only the report is left."""
@@ -52,11 +55,13 @@ def load_run(run: str | Path = LATEST, reports: str | Path = "reports") -> Loade
         report = load(place)
         journal = journal_beside(place, str(report.run["id"]))
         if journal is None:
-            facts = report.run
-            return LoadedRun(id=str(facts["id"]), started=str(facts["started"]), trials=report.trials, folder=None)
+            facts = {"ended": report.run["started"], **report.run}
+            times = {name: str(facts[name]) for name in ("started", "ended")}
+            return LoadedRun(id=str(facts["id"]), **times, trials=report.trials, folder=None)
         place = journal
     folder = place.resolve().parent
     record = read(folder / JOURNAL)
-    trials = sorted(record.trials.values(), key=lambda trial: trial.planned.key)
     started = str(record.parts[0]["started"]) if record.parts else ""
-    return LoadedRun(id=folder.name, started=started, trials=trials, folder=folder)
+    ended = datetime.fromtimestamp(record.latest, UTC).isoformat(timespec="seconds") if record.latest else started
+    trials = in_order(record.trials.values())
+    return LoadedRun(id=folder.name, started=started, ended=ended, trials=trials, folder=folder)

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -27,10 +28,23 @@ from pytest_crmeval.journal.annotations import Opinion, add, annotation_of
 from pytest_crmeval.journal.places import NoRunError
 from pytest_crmeval.render.export.files import WRITERS
 from pytest_crmeval.render.export.tables import TABLES, TableRow
+from tests.environments import python_beside
 from tests.fakes import planned, trial
 from tests.kept_runs import keep
 
 ROOT = Path(__file__).parents[3]
+INSPECT = "inspect_ai==0.3.285"
+READER = """
+import json, sys
+from inspect_ai.log import list_eval_logs, read_eval_log
+found = {}
+for log in map(read_eval_log, list_eval_logs(sys.argv[1])):
+    rates = [score.metrics["accuracy"].value for score in log.results.scores]
+    samples = [[sample.id, sorted(sample.scores)] for sample in log.samples]
+    found[f"{log.eval.task} {log.eval.model}"] = [rates, samples]
+print(json.dumps(found))
+"""
+"""Prints the accuracy of each log, and the scores of its samples."""
 DIALOGUE = Transcript(
     exchanges=[
         Exchange(
@@ -156,12 +170,19 @@ def test_reader_that_has_enough_is_not_an_error(
 
 
 def test_logs_for_inspect_have_a_file_per_suite_and_subject(kept: Path, snapshot: SnapshotAssertion) -> None:
-    """As inspect_ai 0.3.285 reads and lists them; tried by hand, because it is not among the dependencies."""
+    """Inspect's own reader lists and reads them."""
     assert 0 == cli.main(["export", "nightly", "--format", "inspect", "-o", "logs"])
-
     logs = sorted((kept / "logs").iterdir())
-    assert all(path.name.startswith("2026-11-16T02-18-47+00-00_") for path in logs)
+    python = python_beside("inspect", INSPECT)
+    found = subprocess.run([python, "-c", READER, kept / "logs"], check=True, capture_output=True, text=True).stdout
+
     assert snapshot == {path.name: json.loads(path.read_text(encoding="utf-8")) for path in logs}
+    assert {
+        "code step-10": [[], [["all", ["pass@1"]]]],
+        "crm gpt": [[0.0], [["talk", ["calls", "state", "verdict"]]]],
+        "crm pair": [[1.0], [["talk", ["state", "verdict"]]]],
+        "quiz gpt": [[1.0], [["lost", []], ["secret", ["state", "verdict"]]]],
+    } == json.loads(found)
 
 
 @pytest.mark.usefixtures("kept")
