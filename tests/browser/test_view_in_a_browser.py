@@ -79,15 +79,6 @@ def test_runs_lead_to_their_pages(server: ViewServer, view: View) -> None:
     expect(page.locator("#live-runs tbody tr")).to_have_count(5)
 
 
-def test_a_link_to_a_trial_opens_it_while_another_is_open(server: ViewServer, view: View) -> None:
-    page = view(server, "runs/run-12/")
-    page.locator("#trial-table tbody a").first.click()
-    expect(page.locator("#trial-title")).to_have_text("mine · case-10")
-    page.evaluate("location.hash = '#case?suite=crm&subject=mine&case=case-7'")
-    expect(page.locator("#trial-title")).to_have_text("mine · case-7")
-    expect(page.locator("#trial .said.user")).to_contain_text("Who is Acme 7?")
-
-
 def test_a_trend_marks_a_significant_change_and_leads_to_it(server: ViewServer, view: View) -> None:
     page = view(server, "trend")
     marked = page.locator(".dot.worse")
