@@ -78,7 +78,8 @@ def _described(error: Exception, module: str) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name and f"{module}.".startswith(f"{error.name}."):
         return (
             f"there is no module {module!r} on the Python path; add its folder to pytest's setting pythonpath, "
-            'for example pythonpath = ["."] in [tool.pytest.ini_options]'
+            'for example pythonpath = ["."] in [tool.pytest.ini_options]; if you mean a model, crmeval models lists '
+            "the providers"
         )
     places = traceback.extract_tb(error.__traceback__)
     place = [each for each in places if not each.filename.startswith("<")][-1]  # not: os, which is frozen

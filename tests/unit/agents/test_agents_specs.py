@@ -111,8 +111,8 @@ def test_unused_parameters_are_reported() -> None:
 def test_missing_module_is_reported_with_the_setting_that_adds_its_folder() -> None:
     assert (
         "agent 'crmeval_no_such_module:Closer': there is no module 'crmeval_no_such_module' on the Python path; add "
-        'its folder to pytest\'s setting pythonpath, for example pythonpath = ["."] in [tool.pytest.ini_options]'
-        == refusal("crmeval_no_such_module:Closer")
+        'its folder to pytest\'s setting pythonpath, for example pythonpath = ["."] in [tool.pytest.ini_options]; '
+        "if you mean a model, crmeval models lists the providers" == refusal("crmeval_no_such_module:Closer")
     )
 
 
