@@ -9,7 +9,7 @@ from pytest_crmeval.cli.terminal import UsageError
 
 HELP = """\
 Write a small evaluation project: an agent of your own, three CRM conversations, five questions, the programs of two
-sample checkpoints, the settings of pytest, and a CI workflow. It runs at once, without a key or a server:
+sample checkpoints, the settings of pytest, and a CI workflow. It runs immediately, without a key or a server:
 
     crmeval init my-evals && cd my-evals && pytest
     pytest --crmeval-agent mine                         # your agent, evals/agent.py

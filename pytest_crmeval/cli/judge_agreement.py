@@ -67,7 +67,7 @@ def agreement_lines(judge: str, agreement: "LabelAgreement") -> Sequence[str]:
     from pytest_crmeval.report.costs import agreed
 
     why = restriction(agreement)
-    may = f"its opinions are only reported: {why}" if why else "it may fail a `reply` that the rules pass"
+    may = f"its opinions are only reported: {why}" if why else "it is allowed to fail a `reply` that the rules pass"
     return [f"judge {judge}: kappa {agreed(agreement)}", may]
 
 

@@ -42,7 +42,7 @@ def test_judge_is_measured_once_and_announces_its_calls(pytester: pytest.Pyteste
     first.stdout.fnmatch_lines(
         [
             "judge openai:judge*: kappa 1.00 on 152 labelled statements (76 of 76 false ones found, 0 of 76 true *",
-            "it may fail a `reply` that the rules pass",
+            "it is allowed to fail a `reply` that the rules pass",
         ]
     )
     second.stderr.fnmatch_lines(["*0 calls, all answers are cached"])

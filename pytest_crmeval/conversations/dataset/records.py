@@ -137,7 +137,7 @@ class SeedTable(FileObject):
 
 
 class InitialEntities(FileObject):
-    """What the CRM holds at the start; both forms can be used at once."""
+    """What the CRM holds at the start; both forms can be combined."""
 
     seed_data: SeedData = msgspec.field(default_factory=SeedData)
     seed_tables: Annotated[
