@@ -20,13 +20,14 @@ def fixture_crm() -> Iterator[Crm]:
         yield crm
 
 
-def test_open_sets_of_replies_are_classified(crm: Crm) -> None:
-    """True replies are accepted, and most false ones are caught."""
-    accepted, true, caught, false = counted(list(judged(played(SETS / "open-1.jsonl", crm))))
+@pytest.mark.parametrize(("name", "labelled", "least"), [("open-1", (192, 192), 180), ("open-12", (198, 166), 130)])
+def test_open_sets_of_replies_are_classified(crm: Crm, name: str, labelled: tuple[int, int], least: int) -> None:
+    """True replies are accepted, and most false ones are caught; the second set is of hard conversations."""
+    accepted, true, caught, false = counted(list(judged(played(SETS / f"{name}.jsonl", crm))))
 
-    assert (192, 192) == (true, false)
-    assert accepted >= 190
-    assert caught >= 180
+    assert labelled == (true, false)
+    assert accepted >= 0.99 * true
+    assert caught >= least
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="the shared data is not there")

@@ -16,9 +16,10 @@ from pytest_crmeval.conversations.scorers.lexicon import (
     denies,
     listed,
 )
+from pytest_crmeval.conversations.scorers.mentions import Figure
 from pytest_crmeval.conversations.scorers.records import Key
 from pytest_crmeval.conversations.scorers.statements import Clause, Sentence
-from pytest_crmeval.conversations.scorers.turn_facts import TurnFacts, columns_of, holds
+from pytest_crmeval.conversations.scorers.turn_facts import TurnFacts, columns_of, holds, same
 
 _EARLIER = listed("already earlier ago previously originally last yesterday had one")
 _LINKS = listed("for on of from to at with in as under by about saying after which where regarding")
@@ -49,7 +50,7 @@ _DOING = listed(
 _PUT_OFF = re.compile(
     r" (?:still (?:missing|have to|needs to)|(?:rejected|refused|declined|blocked) (?:the|it|this|that|your)) "
     r"|^ (?:but )?not the | turned down | no luck | do nothing | was (?:rejected|refused|declined) "
-    r"| will .*(?:later|soon|tomorrow) "
+    r"| will (?!keep|remember|have|need|use).*(?:later|soon|tomorrow) "
 )
 _PAST = re.compile(
     r"(?!(?:ne|quot|spott|match|decid|plann|look|search|check|tri|notic|us|assum|stopp|work|ask|compar|count|list|review"
@@ -87,7 +88,12 @@ def _claims(clause: Clause) -> Iterator[Claim]:
     for place, word in enumerate(words if words[:1] not in (["since"], ["because"], ["after"], ["when"]) else ()):
         before, after = words[:place], words[place + 1 :]
         kind = DEEDS.get(word) or ("other" if _PAST.fullmatch(word) else "")
-        stated = kind and not {*before} & (DENIALS | OPEN | _EARLIER) and after[:1] not in (["no"], ["nothing"])
+        stated = (
+            kind
+            and "mental" not in after
+            and not {*before} & (DENIALS | OPEN | _EARLIER)
+            and after[:1] not in (["no"], ["nothing"])
+        )
         form = _form(clause, word, before, after) if stated else ""
         if form == "active" or (form and kind != "other"):
             yield Claim(kind, form, clause, before, after)
@@ -99,7 +105,7 @@ def _form(clause: Clause, word: str, before: Sequence[str], after: Sequence[str]
     last = own[-1] if own else ""
     if last in ("i", "ive", "we", "weve") or (last in ("have", "ahead") and {"i", "we"} & {*own}):
         return "active"
-    if last in ("been", "being") or (last in ("is", "are") and DEEDS.get(word) in ("deleted", "created", "reopened")):
+    if last == "been" or (last in ("is", "are") and DEEDS.get(word) in ("deleted", "created", "reopened")):
         return "perfect"
     if last in ("was", "were", "got"):
         return "past"
@@ -175,7 +181,7 @@ def _is_false(claim: Claim, facts: TurnFacts) -> bool:
     if kind == "outside" or (form == "active" and not written) or _is_said_of_others(claim, facts):
         return True
     if kind in ("sent", "approved", "canceled", "closed") and kind not in done:
-        rows = [facts.records.rows[key] for key in described_by(claim.clause, facts)]
+        rows = [facts.records.rows[key] for key in described_by(claim.clause, facts) or facts.base]
         stated = any(str(row.get("status")).casefold() == kind for row in rows)
         return form == "active" or (bool(written) and form == "perfect" and not stated)
     if kind in ("reopened", "created", "uploaded") and kind not in done:
@@ -224,14 +230,20 @@ def _is_of_another(claim: Claim, facts: TurnFacts) -> bool:
     return changes and bool(fields and columns and not fields & columns)
 
 
-def denied(sentences: Sequence[Sentence], facts: TurnFacts) -> str:
-    """Return the words by which a reply denies what was written; empty if it does not, or denies something else."""
+def denied(sentences: Sequence[Sentence], facts: TurnFacts, *, partly: bool = False) -> str:
+    """Return the words by which a reply denies what was written; empty if it does not, or denies something else.
+
+    If the CRM was to refuse a part of the turn, and has refused some of several records of a kind, only a denial that
+    names a record which was written counts.
+    """
     writes = facts.records.written
     columns = {column for write in writes for column in write.columns}
     kinds = {write.key[0] for write in writes} | ({"note_id"} if "notes" in columns else set())
     done = {deed for write in writes for deed in write.deeds} | {"changed", "written"}
     rejected = any(write.changed.get("status") == "Rejected" for write in writes)
     claims = bool(claims_in(sentences) or says_done(sentences))
+    keys = {write.key for write in writes}
+    partly = partly and bool({kind for kind, _ in keys} & {kind for kind, _ in facts.locked - keys})
     for clause in (clause for sentence in sentences for clause in sentence.stated):
         words = [word for word in clause.words if word != "rejected" or not rejected]
         said = {*words}
@@ -244,7 +256,12 @@ def denied(sentences: Sequence[Sentence], facts: TurnFacts) -> str:
             continue
         if (words[:1] == ["nothing"] and not said & {*FIELDS}) or " do nothing " in f" {' '.join(words)} ":
             return clause.text
-        if {DEEDS[word] for word in words if word in DEEDS} - done or said & _ASKED:
+        if (
+            {*map(_deed_of, words)} - done - {""}
+            or said & _ASKED
+            or _is_of_other_values(clause, facts)
+            or (partly and not clause.keys & keys)
+        ):
             continue
         near = words if said & {*FIELDS, *NOUNS} else clause.sentence.words_between(0, clause.end)
         nouns = {NOUNS[word] for word in near if word in NOUNS}
@@ -254,6 +271,19 @@ def denied(sentences: Sequence[Sentence], facts: TurnFacts) -> str:
         ):
             return clause.text
     return ""
+
+
+def _deed_of(word: str) -> str:
+    """Return the kind of deed of a verb, also of 'delete', 'cancel', 'create' and 'approve'; empty if it is none."""
+    kind = DEEDS.get(word) or DEEDS.get(f"{word}d") or DEEDS.get(f"{word}ed") or ""
+    return kind if word in DEEDS or kind in ("deleted", "canceled", "created", "approved") else ""
+
+
+def _is_of_other_values(clause: Clause, facts: TurnFacts) -> bool:
+    """Whether a denial is of a value that the turn has neither written nor written over."""
+    values = [m for m in clause.mentions if m.sort in COLUMNS or isinstance(m.value, Figure)][:1]
+    rows = [write.old or {} for write in facts.records.written] + [facts.records.rows[key] for key in facts.written]
+    return bool(values) and not any(same(m.value, cell) for m in values for row in rows for cell in row.values())
 
 
 def _denies_deed(words: Sequence[str]) -> bool:

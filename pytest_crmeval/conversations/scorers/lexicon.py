@@ -122,7 +122,8 @@ HARMLESS = listed(
 """What one says after a 'no' or a 'not' that denies nothing."""
 OPEN = listed(
     "if unless whether would could should may might can will shall must want wants need needs please let once "
-    "either or like try tried trying attempted request requested asked maybe perhaps probably possibly such"
+    "either or like try tried trying attempted request requested asked maybe perhaps probably possibly such "
+    "ask asks asking instruction instructions tell tells telling told"
 )
 """Words after which something is only offered, asked for, or possible."""
 OLD = listed(

@@ -31,6 +31,8 @@ _DATES = tuple(
 _TIME = re.compile(r"(?<![\d:])\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?!\d)")
 _ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
 _SHORT_ID = re.compile(r"(?<![\w-])(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{8}(?![\w-])", re.IGNORECASE)
+_CODE = re.compile(r"(?<![\w+./-])[1-9]\d{1,3}-\d{5,}(?![\w-])")
+"""A number of a document, an order or a booking."""
 _EMAIL = re.compile(r"(?<![^\W_])[^\W_][\w.+-]{0,63}@[\w-]{1,63}(?:\.[^\W_](?:[\w-]{0,61}[^\W_])?)+")
 _PHONE = re.compile(
     r"(?<![\w.,])(?:\+\d[\d ().\u00a0/-]{5,25}\d|\(\d{2,5}\)[ .-]?\d[\d .-]{4,20}\d"
@@ -222,7 +224,7 @@ def read(text: str) -> Reading:
 def located(text: str) -> list[Located]:
     """Return the ids, e-mail addresses, dates, telephone numbers and numbers of a text, with their places."""
     found: list[Located] = []
-    for sort, pattern in (("id", _ID), ("short id", _SHORT_ID), ("email", _EMAIL)):
+    for sort, pattern in (("id", _ID), ("id", _CODE), ("short id", _SHORT_ID), ("email", _EMAIL)):
         if sort != "email" or "@" in text:
             text = _take(found, sort, pattern, text, str.lower)
     for pattern in _DATES:

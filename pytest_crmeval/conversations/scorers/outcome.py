@@ -89,7 +89,7 @@ def wrong_outcome(  # noqa: PLR0911 (one for each outcome)
         return "the CRM refuses this, but the reply does not say so"
     made = (call.tool for call, result in turn.calls if not result.refused)
     wrote = facts.records.written or any(writes(tool) and not tool.startswith("ensure_") for tool in made)
-    if wrote and (words := denied(said, facts)):
+    if wrote and (words := denied(said, facts, partly=not expected.succeeds)):
         return f'the reply denies the change ("{words}")'
     unsure = any(sentence.spelled & _UNSURE for sentence in said)
     if turn.writes and expected.succeeds and said and (wrote or unsure) and all(map(_says_nothing, said)):

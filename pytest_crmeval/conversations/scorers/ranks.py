@@ -26,19 +26,13 @@ def misranked(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:
         led = place and sentence.words[place - 1].text in ("second", "third", "not")
         led = led or any(0 <= word.start - m.end <= 1 for m in sentence.mentions)  # '25,000 lower'
         than = after[:1] == ["than"]
-        if (
-            word.text not in _UP | _DOWN
-            or {*after} & _OTHER_SCALES
-            or clause.denies
-            or led
-            or (than and not clause.names)
-        ):
+        if {*after} & _OTHER_SCALES or clause.denies or led or (than and not clause.names):
             continue
         kinds = {NOUNS[each] for each in after if each in NOUNS} or {*_SCALED}
         compared = clause.names[-1].keys if than and clause.names else frozenset()
         ranked = [
             _is_ranked(word.text, _amount(rows[key]), _amounts(word.text, key, compared, rows, facts))
-            for rows in _times(facts)
+            for rows in _times(facts, only_open="open" in clause.said)
             for key in _meant(word, clause, rows, facts)
             if key[0] in kinds and key in rows
         ]
@@ -46,13 +40,18 @@ def misranked(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:
             yield f'"{clause.text}": it is not the {word.text} one'
 
 
-def _times(facts: TurnFacts) -> Sequence[Rows]:
+def _times(facts: TurnFacts, *, only_open: bool) -> Sequence[Rows]:
     """Return the records that there are after the turn, and those that there were before it."""
     deleted = {write.key for write in facts.records.written if write.new is None}
     gone = facts.records.gone
+    times = ((facts.records.rows, gone), (facts.records.before, gone - deleted))
     return [
-        {key: row for key, row in facts.records.rows.items() if key not in gone},
-        {key: row for key, row in facts.records.before.items() if key not in gone or key in deleted},
+        {
+            key: row
+            for key, row in rows.items()
+            if key not in left_out and not (only_open and str(row.get("stage")).startswith("Closed"))
+        }
+        for rows, left_out in times
     ]
 
 

@@ -30,7 +30,7 @@ _VERSION = re.compile(r"(?<![\w-])(?:version|ver\.?|v\.?)\s?(\d+(?:\.\d+)*)\b", 
 _PREFIX = re.compile(r"\b(?!ISO-)[A-Z]{2,5}-\d{2,5}\b")
 _MONEY = re.compile(r"[$\u20ac\u00a3]\s?$|\b(?:USD|EUR|GBP|CHF)\s?$")
 _MONEY_AFTER = re.compile(r"\s?(?:[$\u20ac\u00a3]|(?:USD|EUR|GBP|CHF|dollars?|euros?|pounds?|francs?)\b)")
-_FACTOR = re.compile(r"[\u00d7*]\s?$")
+_FACTOR = re.compile(r"(?:[\u00d7*]|\btimes)\s?$")
 _PASSIVE = re.compile(r"\b(?:been|was|were) (?:sent|approved|cancell?ed)$")
 _AMONG = re.compile(r"[\s,/|\"\u201c\u201d]*(?:and|or)?[\s\"\u201c\u201d]*")
 _STATES = listed(
@@ -186,7 +186,7 @@ def _is_choice(text: str, words: Sequence[Word], place: int, size: int) -> bool:
 
 def _number_sort(value: Figure, text: str, start: int, end: int) -> str:
     """Return whether a number is an amount, a percentage, a version, a year, a count or a factor."""
-    if _FACTOR.search(text[max(start - 2, 0) : start]):
+    if _FACTOR.search(text[:start]):
         return "factor"
     if value.percent:
         return "percent"

@@ -193,7 +193,7 @@ class Records:
     past: dict[Key, list[Row]] = field(default_factory=dict)
     """Every version that there was, the latest last."""
     before: dict[Key, Row] = field(default_factory=dict)
-    """As they were before the turn."""
+    """As they were before the turn has written them."""
     gone: set[Key] = field(default_factory=set)
     written: list[Write] = field(default_factory=list)
     shown: list[Sequence[Key]] = field(default_factory=list)
@@ -247,6 +247,7 @@ class Records:
                 touched |= {key: self.before.get(key, given or None) for key in changed}
             else:
                 self.shown.append(keys)
+                self.before |= {key: self.rows[key] for key in keys if key not in touched}  # others may have changed it
                 self.sought += [key for key in self.rows if key[1] in ids and key not in keys]
         for key, old in touched.items():
             write = Write(key=key, old=old, new=None if key in self.gone else self.rows[key])

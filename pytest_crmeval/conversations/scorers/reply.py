@@ -43,7 +43,7 @@ def turn_facts(case: Conversation, evidence: Evidence) -> Iterator[tuple[Played,
     heard = [case.policy] if case.policy else []
     for turn in turns_of(case, evidence):
         records.play(turn.calls)
-        yield turn, facts_after(turn, records, heard, case.now.date().isoformat())
+        yield turn, facts_after(turn, records, heard, case.now.date().isoformat(), case.policy)
 
 
 def fault_of(turn: Played, facts: TurnFacts) -> str:

@@ -153,7 +153,7 @@ class Sentence:
         if _is_old(before, self.text[mention.end :]) or "would have" in " ".join(before):
             return "old"
         sure = {word for word, after in pairwise(before) if word in ("can", "could", "will") and after in _REACHED}
-        if OPEN.intersection(before) - sure:
+        if OPEN.intersection(before) - sure or re.match(r"\s+would\b", self.text[mention.end :]):
             return "open"
         return "denied" if denies(before) else "fact"
 

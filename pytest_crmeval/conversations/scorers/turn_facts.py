@@ -50,14 +50,18 @@ class TurnFacts:
     answers: str
     """What the CRM says in words: why it refuses something, what it cut off."""
     heard: Sequence[str]
-    """What the user and the CRM have said in the dialogue."""
+    """The rules of the company, and what the user and the CRM have said in the dialogue."""
     base: Sequence[Key]
     """The records that the turn is about: those it has written, or else shown."""
     facts: Sequence[Json] = ()
     """What the user asked for, as the CRM has it."""
     today: str = ""
+    rules: str = ""
+    """The rules of the company."""
     errors: Sequence[ToolError] = ()
     """How the CRM refused calls of the turn."""
+    refused: Sequence[Row] = ()
+    """The arguments of these calls."""
     several: bool = False
     """Whether the user wants several things at once."""
     reads: bool = False
@@ -75,8 +79,8 @@ class TurnFacts:
 
     @cached_property
     def asked(self) -> Reading:
-        """What can be read in the words of the user, of the CRM, and on the calendar."""
-        return read(f"{self.user} {self.answers} {self.today}")
+        """What can be read in the rules, in the words of the user and of the CRM, and on the calendar."""
+        return read(f"{self.rules} {self.user} {self.answers} {self.today}")
 
     @cached_property
     def _texts(self) -> Sequence[str]:
@@ -116,13 +120,19 @@ class TurnFacts:
         keys = [*(write.key for write in self.records.written), *self.records.cloned]
         return frozenset(keys).union(*map(self.records.up, keys))
 
+    @cached_property
+    def locked(self) -> frozenset[Key]:
+        """The records of calls that the CRM has refused."""
+        ids = {value for arguments in self.refused for value in arguments.values()}
+        return frozenset(key for key in self.records.rows if key[1] in ids)
+
     def family(self, keys: Iterable[Key]) -> set[Key]:
         """Return records, those that they belong to, and everything that belongs to any of these."""
         found = {*keys}.union(*map(self.records.up, keys))
         return found | {each for each in self.records.rows if self.records.up(each) & found}
 
 
-def facts_after(turn: Played, records: Records, heard: list[str], today: str) -> TurnFacts:
+def facts_after(turn: Played, records: Records, heard: list[str], today: str, rules: str) -> TurnFacts:
     """Return what the reply of a turn can be judged by, after ``records`` have taken in its calls."""
     results = [result for message in turn.exchange.messages for result in message.results]
     overviews = [str(result.value) if not any(rows_in(result.value)) else "" for result in results]
@@ -145,10 +155,12 @@ def facts_after(turn: Played, records: Records, heard: list[str], today: str) ->
         base=[*dict.fromkeys(base)],
         facts=[fact for part in parts for fact in asked_facts(part)],
         today=today,
+        rules=rules,
         several=bool(turn.expectation.further),
         reads=reads,
         asked_for=frozenset(wanted if searches and not turn.expectation.asks else ()),
         errors=[result.error for result in results if result.error],
+        refused=[dict(call.arguments) for call, result in turn.calls if result.refused],
     )
 
 
@@ -187,6 +199,7 @@ def subjects(mention: Mention, sentence: Sentence, facts: TurnFacts) -> list[Key
     for kind in _kinds(mention, sentence, facts):
         direct = [name for name in sentence.names if kind in name.kinds]
         around = _nearest(mention, sentence, direct or sentence.names)
+        around = around & facts.written or around  # of records with the same name, that of the turn
         below = related(around, kind, facts)
         if direct:
             found |= {key for key in around if key[0] == kind}

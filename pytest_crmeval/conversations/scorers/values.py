@@ -6,7 +6,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, pairwise
 
-from pytest_crmeval.conversations.scorers.lexicon import COLUMNS, DEEDS, LOOSE, OTHERS, WORKED_OUT, listed
+from pytest_crmeval.conversations.scorers.lexicon import (
+    COLUMNS,
+    DEEDS,
+    DENIALS,
+    LOOSE,
+    NOUNS,
+    OPEN,
+    OTHERS,
+    WORKED_OUT,
+    listed,
+)
 from pytest_crmeval.conversations.scorers.mentions import Figure, read, same_day, words_of
 from pytest_crmeval.conversations.scorers.records import Key
 from pytest_crmeval.conversations.scorers.statements import Clause, Mention, Sentence
@@ -17,6 +27,7 @@ _NUMBERS = ("amount", "percent", "date", "email", "phone", "count")
 _CHOICES = ("type", "stage", "status")
 _DESCRIBING = ("amount", "status", "date", "version", "prefix")
 """Kinds of values that distinguish records without a name."""
+_VALUED = ("opportunity_id", "quote_id", "contract_id")
 _NAMELESS = frozenset({"quote_id", "contract_id"})
 _FROM = re.compile(r"\b(?:from|was|were|previously|formerly)\s(?:\w+\s)?[$\u20ac\u00a3]?$", re.IGNORECASE)
 _COMPARED = re.compile(r"\b(?:over|above|below|than|from|what)\s+$")
@@ -24,10 +35,18 @@ _ROUGHLY = listed("about roughly around nearly almost approximately")
 _KEPT = listed("remains stays still keeps kept remain unchanged untouched touched also")
 _FIRST = listed("originally original initially initial first once start started beginning today day")
 _SPANS = listed("days weeks months day")
+_UNDONE = OPEN | DENIALS | listed("instead still target planned pending locked remains stays editing")
+"""Words beside which a value may be that of a call that the CRM has refused."""
+_SIGN = r"[\u00d7*+\u2212/\u2013-]"
+_BEFORE_SIGN = re.compile(rf"\s?{_SIGN}\s?[$\u20ac\u00a3]?\d|,?\s(?:plus|minus|less|times|multiplied by)\s")
+_EQUATION = re.compile(r"[=\u2248\u2192]")
+_AFTER_SIGN = re.compile(rf"[\d)%]\s?{_SIGN}\s?[$\u20ac\u00a3]?$")
 SMALL = 31
 """Up to here a number may count or order things."""
 RULES = (1.0, 99.0, 10_000_000.0)
 """The bounds that the tools state: of a probability, of an amount."""
+LARGE = 100
+"""Above it a number is an amount; below, a percentage or a rate."""
 FEW = 12
 """Of more amounts than this, no differences are worked out."""
 UNKNOWN = "no record or message has it"
@@ -188,6 +207,14 @@ def _is_of_another(statement: StatedValue) -> bool:
     """Whether a value is that of another record of the client, and the words set that one apart."""
     mention, sentence, facts, found = statement.mention, statement.sentence, statement.facts, statement.found
     named = {kind for kind, _ in sentence.keys}
+    holds_it = statement.was_of if statement.sense == "old" else statement.is_of
+    above, nouns = sentence.keys or sentence.topic, {NOUNS.get(word) for word in statement.clause.said} - {None}
+    below = [key for key in facts.base if facts.records.up(key) & above and key[0] in (nouns or _VALUED)]
+    its_own = mention.sort == "amount" and (facts.records.written or statement.sense == "old")
+    if its_own and not {kind for kind, _ in above} & nouns and any(map(holds_it, below)):
+        return True  # the quote of the deal that is named
+    if not sentence.names and _EQUATION.search(sentence.text) and any(map(statement.is_of, facts.base)):
+        return True
     if mention.column in PERSONS and not {"client", "account"} & sentence.spelled:
         return any(key[0] not in named and statement.is_of(key) for key in facts.base)
     family = facts.family([*found, *facts.base])
@@ -208,6 +235,10 @@ def _is_of_another(statement: StatedValue) -> bool:
 def _is_excused(statement: StatedValue, past: Sequence[Key]) -> bool:
     """Whether a value that no record has now may be said: beside the new one, or because it was asked for."""
     facts, changed, sentence = statement.facts, statement.changed, statement.sentence
+    text, mention = sentence.text, statement.mention
+    number = isinstance(mention.value, Figure)
+    if number and (_BEFORE_SIGN.match(text[mention.end :]) or _AFTER_SIGN.search(text[: mention.start])):
+        return any(map(statement.was_of, facts.involved | facts.locked)) or _is_granted(statement)
     said = [StatedValue(each, s, facts) for s in facts.said for each in s.mentions if each.sort in COLUMNS]
     row = facts.records.rows[past[0]] if past else {}
     new = any(holds(row, statement.columns, each.mention) and each.sense != "old" for each in said)
@@ -232,6 +263,9 @@ def _is_granted(statement: StatedValue) -> bool:
     if isinstance(value, Figure):
         asked = facts.asked if not sentence.spelled & WORKED_OUT else read(" ".join(facts.heard))
         said = any(value.means(figure.value) for figure in (*facts.asked.figures, *asked.figures))
+        said |= bool(_UNDONE & sentence.spelled) and any(
+            holds(row, statement.columns, mention) for row in facts.refused
+        )
         return value.value in RULES or said or _is_worked_out(value, sentence, facts)
     if isinstance(value, frozenset):
         return any(same_day(one, day) for one in value for days in facts.asked.dates for day in days)
@@ -245,6 +279,7 @@ def _is_worked_out(figure: Figure, sentence: Sentence, facts: TurnFacts) -> bool
     """Whether a number is a sum, a difference or a share of what the turn is about."""
     rows = facts.records.rows
     numbers = {number for write in facts.records.written for number in changes_of(write.old or {}, write.new or {})}
+    numbers |= {*_shares(facts)}
     if sentence.spelled & WORKED_OUT:
         asked = [fact for fact in facts.facts if isinstance(fact, int | float) and fact]
         numbers |= {one / other for one in asked for other in asked}
@@ -252,6 +287,19 @@ def _is_worked_out(figure: Figure, sentence: Sentence, facts: TurnFacts) -> bool
             numbers |= {*_sums([rows[key] for key in keys])}
     rough = 0.05 * figure.value if sentence.spelled & _ROUGHLY else 0.0
     return any(figure.means(number) or abs(number - figure.value) <= rough for number in numbers)
+
+
+def _shares(facts: TurnFacts) -> Iterator[float]:
+    """Yield what percentages and rates that were given make of amounts that were given or read."""
+    keys = facts.involved | facts.locked
+    rows = [facts.records.before[key] for key in keys if key in facts.records.before]
+    cells = [row.get(column) for row in rows for column in COLUMNS["amount"]]
+    figures = [figure.value for figure in facts.asked.figures]
+    rates = [value for value in figures if 0 < value < LARGE]
+    for amount in {*(value for value in (*cells, *figures) if isinstance(value, int | float) and value > LARGE)}:
+        for rate in rates:
+            yield from (amount * share / 100 for share in (rate, 100 + rate, 100 - rate))
+            yield from (amount * rate,) if rate % 1 else ()
 
 
 def changes_of(old: Row, new: Row) -> Iterator[float]:
