@@ -6,6 +6,7 @@ from typing import LiteralString
 
 from pytest_crmeval.conversations.crm.tools.value_types import (
     AMOUNT,
+    AUTHOR,
     DAY,
     EMAIL,
     FILE_NAME,
@@ -164,7 +165,7 @@ DOCUMENT = Entity(
         "entity_type": choice("Opportunity", "Contract", "Quote", "Client"),
         "entity_id": ID,
         "file_name": FILE_NAME,
-        "uploaded_by": TEXT,
+        "uploaded_by": AUTHOR,
         "uploaded_at": MOMENT,
         "file_url": TEXT,
     },
@@ -179,7 +180,7 @@ NOTE = Entity(
         "entity_type": choice("Opportunity", "Client", "Contact", "Quote", "Contract"),
         "entity_id": ID,
         "content": TEXT,
-        "created_by": TEXT,
+        "created_by": AUTHOR,
         "created_at": MOMENT,
     },
     required=("entity_type", "entity_id", "content"),

@@ -227,6 +227,7 @@ TEXT = _searchable(_TEXT_SCHEMA, text)
 NOTES = _searchable(
     {**_TEXT_SCHEMA, "description": "the notes field of this record; add_note adds a separate note instead"}, text
 )
+AUTHOR = _searchable({**_TEXT_SCHEMA, "description": "left out unless the user says who it is"}, text)
 EMAIL = _searchable({"type": "string", "format": "email"}, _email)
 FILE_NAME = _searchable(
     {
