@@ -95,7 +95,7 @@ def _claims(clause: Clause) -> Iterator[Claim]:
             and after[:1] not in (["no"], ["nothing"])
         )
         form = _form(clause, word, before, after) if stated else ""
-        if form == "active" or (form and kind != "other"):
+        if (form == "active" or (form and kind != "other")) and not clause.sentence.is_told(clause.start):
             yield Claim(kind, form, clause, before, after)
 
 
@@ -251,17 +251,12 @@ def denied(sentences: Sequence[Sentence], facts: TurnFacts, *, partly: bool = Fa
         others = _OTHERS - {"other", "rest"} if part else _OTHERS
         before = [name.keys for name in clause.sentence.names if name.start < clause.end]
         meant = (clause.keys or frozenset().union(*before[-1:]), described_by(clause, facts))
-        elsewhere = any(keys and not keys & facts.written for keys in meant)
+        elsewhere = any(keys and not keys & facts.written for keys in meant) or _is_of_other_values(clause, facts)
         if not _denies_deed(words) or elsewhere or said & (others | {"had", "hadnt", "before", "you", "until"}):
             continue
         if (words[:1] == ["nothing"] and not said & {*FIELDS}) or " do nothing " in f" {' '.join(words)} ":
             return clause.text
-        if (
-            {*map(_deed_of, words)} - done - {""}
-            or said & _ASKED
-            or _is_of_other_values(clause, facts)
-            or (partly and not clause.keys & keys)
-        ):
+        if {*map(_deed_of, words)} - done - {""} or said & _ASKED or (partly and not clause.keys & keys):
             continue
         near = words if said & {*FIELDS, *NOUNS} else clause.sentence.words_between(0, clause.end)
         nouns = {NOUNS[word] for word in near if word in NOUNS}
@@ -281,7 +276,8 @@ def _deed_of(word: str) -> str:
 
 def _is_of_other_values(clause: Clause, facts: TurnFacts) -> bool:
     """Whether a denial is of a value that the turn has neither written nor written over."""
-    values = [m for m in clause.mentions if m.sort in COLUMNS or isinstance(m.value, Figure)][:1]
+    ids = [m for m in clause.sentence.mentions if m.sort == "id"]
+    values = ids or [m for m in clause.mentions if m.sort in COLUMNS or isinstance(m.value, Figure)][:1]
     rows = [write.old or {} for write in facts.records.written] + [facts.records.rows[key] for key in facts.written]
     return bool(values) and not any(same(m.value, cell) for m in values for row in rows for cell in row.values())
 

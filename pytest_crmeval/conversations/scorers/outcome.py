@@ -19,7 +19,7 @@ _REFUSALS = listed(
     "invalid error already closed deleted gone removed locked blocked duplicate unknown exists must only taken belongs "
     "exceed exceeds exceeded exceeding maximum minimum limit limits capped caps highest lowest most least past passed "
     "malformed typo mistyped incomplete stays stay remains remain still outside beyond impossible unsupported "
-    "unavailable limited afraid unfortunately sorry lacks ends too above over between fewer uses"
+    "unavailable editing limited afraid unfortunately sorry lacks ends too above over between fewer uses"
 )
 """Words by which a reply says that something can't be done, beside denials."""
 _TURNED_DOWN = re.compile(

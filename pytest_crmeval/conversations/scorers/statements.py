@@ -27,6 +27,8 @@ _LED = re.compile(
 _NONE = re.compile(r"\s*(?::|\s[\u2013\u2014-])\s*(?:none|no|nothing|0|-|\u2013|\u2014)(?!\w|\d)", re.IGNORECASE)
 _REACHED = frozenset({"be", "reach", "call", "find", "contact", "get", "see"})
 """What can or will be so, is so: 'can be reached at'."""
+_INSTRUCTIONS = frozenset({"instruction", "instructions"})
+"""After these words, a sentence says what a text in the CRM asks for."""
 REACH = 7
 """Words between one that says that something is past, and what is."""
 
@@ -143,6 +145,10 @@ class Sentence:
             end = stop
         return anchors
 
+    def is_told(self, place: int) -> bool:
+        """Whether a place is in what a text in the CRM asks for."""
+        return not _INSTRUCTIONS.isdisjoint(self.words_between(0, place))
+
     def sense(self, mention: Mention) -> str:
         """Return in what sense something is said: as a fact, as old, denied, or open (asked, offered, possible)."""
         before = self.words_between(self.clause(mention.start).start, mention.start)
@@ -153,7 +159,11 @@ class Sentence:
         if _is_old(before, self.text[mention.end :]) or "would have" in " ".join(before):
             return "old"
         sure = {word for word, after in pairwise(before) if word in ("can", "could", "will") and after in _REACHED}
-        if OPEN.intersection(before) - sure or re.match(r"\s+would\b", self.text[mention.end :]):
+        if (
+            self.is_told(mention.start)
+            or OPEN.intersection(before) - sure
+            or re.match(r"\s+would\b", self.text[mention.end :])
+        ):
             return "open"
         return "denied" if denies(before) else "fact"
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from pytest_crmeval.conversations.scorers.facts import facts_of
 from pytest_crmeval.conversations.scorers.groundedness import rows_in
-from pytest_crmeval.conversations.scorers.lexicon import COLUMNS, OWNERS, STATUS_KINDS
+from pytest_crmeval.conversations.scorers.lexicon import COLUMNS, NOUNS, OWNERS, STATUS_KINDS
 from pytest_crmeval.conversations.scorers.mentions import LOCAL, Figure, Reading, read, same_day, same_phone, words_of
 from pytest_crmeval.conversations.scorers.records import Key, Records, key_of, spelled
 from pytest_crmeval.conversations.scorers.statements import Mention, Sentence
@@ -213,6 +213,10 @@ def subjects(mention: Mention, sentence: Sentence, facts: TurnFacts) -> list[Key
 def _kinds(mention: Mention, sentence: Sentence, facts: TurnFacts) -> Collection[str]:
     """Return the kinds of records that a value may be of, as far as the words before it say so."""
     kinds = KINDS[mention.column or mention.sort]
+    after = [word for word in sentence.words if word.start >= mention.end][:1]
+    noun = NOUNS.get(after[0].text) if after and mention.sort in ("stage", "status") else None
+    if noun in kinds and not sentence.text[mention.end : after[0].start].strip():
+        return {noun}  # 'active contract'
     based = {kind for kind, _ in facts.base}
     if mention.sort == "status":
         valued = any(each.sort == "amount" for each in sentence.mentions)

@@ -14,6 +14,7 @@ from pytest_crmeval.conversations.scorers.lexicon import (
     NOUNS,
     OPEN,
     OTHERS,
+    STATUS_KINDS,
     WORKED_OUT,
     listed,
 )
@@ -151,7 +152,9 @@ def _fault(statement: StatedValue) -> str:
     holders = {key for key in facts.base if statement.is_of(key)}
     if holders and named and not holders & facts.family(named):
         return statement.contradicted_by(min(named))
-    there = facts.base and any(key[0] in KINDS[mention.column or mention.sort] for key in facts.records.rows)
+    there = bool(facts.base) and any(key[0] in KINDS[mention.column or mention.sort] for key in facts.records.rows)
+    common = mention.sort == "status" and statement.sentence.text[mention.start].islower()
+    there &= not common or bool(STATUS_KINDS[str(mention.value)] & {kind for kind, _ in facts.involved})
     free = mention.sort in ("type", "text") or (mention.sort not in _NUMBERS and not there)
     return "" if free or any(map(statement.was_of, facts.records.rows)) else UNKNOWN
 
@@ -246,7 +249,8 @@ def _is_excused(statement: StatedValue, past: Sequence[Key]) -> bool:
         return True  # 'half of 100 is 50', 'swapped A for B'
     if past and any(same(statement.mention.value, fact) for fact in facts.facts):
         return True  # the user asked for the old value
-    now = (changed or facts.errors) and "now" in statement.clause.said
+    result = re.search(r"[=\u2248]\s?[$\u20ac\u00a3]?$", text[: mention.start])
+    now = (changed or facts.errors) and "now" in statement.clause.said and not result
     written_over = (now or {*past[:1]} & {*changed}) and not sentence.spelled & WORKED_OUT
     was_so = changed and statement.sense == "old" and _FROM.search(sentence.text[: statement.mention.start])
     return not written_over and not was_so and _is_granted(statement)
@@ -279,7 +283,8 @@ def _is_worked_out(figure: Figure, sentence: Sentence, facts: TurnFacts) -> bool
     """Whether a number is a sum, a difference or a share of what the turn is about."""
     rows = facts.records.rows
     numbers = {number for write in facts.records.written for number in changes_of(write.old or {}, write.new or {})}
-    numbers |= {*_shares(facts)}
+    versions = [pair for key in facts.base for pair in pairwise(facts.records.past[key])]
+    numbers |= {*_shares(facts), *(number for old, new in versions for number in changes_of(old, new))}
     if sentence.spelled & WORKED_OUT:
         asked = [fact for fact in facts.facts if isinstance(fact, int | float) and fact]
         numbers |= {one / other for one in asked for other in asked}
