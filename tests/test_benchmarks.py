@@ -28,7 +28,7 @@ def test_benchmark_reports_rows(script: str, tmp_path: Path) -> None:
     )
 
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert all(row.ours for row in rows.read(tmp_path / "rows.jsonl"))
+    assert all(row.ours or row.of == "difference" for row in rows.read(tmp_path / "rows.jsonl"))
     assert (tmp_path / "rows.jsonl").exists(), ended.stdout
 
 
