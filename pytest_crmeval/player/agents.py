@@ -27,7 +27,7 @@ def agent_of(context: Context, spec: str) -> Agent:
         if found is None:
             raise SetupError(
                 f"unknown agent {spec!r}; names: oracle, mute, atlas, {', '.join(context.options.named_agents)} "
-                "(more in the ini setting crmeval_agents); other forms: openai:MODEL and others of crmeval models, "
+                "(add names in the ini setting crmeval_agents); other forms: PROVIDER:MODEL (see crmeval models), "
                 "module:attr, http://HOST/PATH, exec:COMMAND"
             )
         made[spec] = found
