@@ -18,7 +18,7 @@ class Extraction(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SolutionFile:
-    """One case: a JSON Lines file of one checkpoint, read when it is judged."""
+    """One case: a JSON Lines file of one checkpoint, read when it is run."""
 
     id: str
     """Name of the file without its ending, with the folders between it and the checkpoint's."""
