@@ -9,7 +9,7 @@ import pytest
 from pytest_crmeval import cli
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.journal.reader import RunRecord, read
-from pytest_crmeval.journal.solutions.results import earlier
+from pytest_crmeval.journal.solutions.results import earlier_results
 from pytest_crmeval.journal.transcripts import dialogue_of
 from pytest_crmeval.report import files
 from pytest_crmeval.report.report import Report
@@ -68,7 +68,7 @@ def test_old_report_is_read_and_written_without_loss(report: Report, record: Run
 def test_old_dialogues_and_results_of_programs_are_read(record: RunRecord) -> None:
     played = [trial for trial in record.trials.values() if trial.planned.subject == "oracle"]
     dialogues = {trial.planned.case: dialogue_of(RUN, trial) for trial in played}
-    results = earlier(RUN / "eval_checkpoint_100/eval_greedy.jsonl")
+    results = earlier_results(RUN / "eval_checkpoint_100/eval_greedy.jsonl")
 
     speakers = {
         case: [message.speaker for exchange in found.exchanges for message in exchange.messages]

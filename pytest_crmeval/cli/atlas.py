@@ -13,7 +13,7 @@ from pytest_crmeval.journal.places import NoRunError
 from pytest_crmeval.journal.reader import JournalError
 from pytest_crmeval.render import learning as curves
 from pytest_crmeval.report import files as reports
-from pytest_crmeval.report.learning import inherited_in, playbooks_of, suited
+from pytest_crmeval.report.learning import inherited_in, inherited_playbook, playbooks_of
 from pytest_crmeval.report.sources import SourceError, source_of
 
 HELP = """Show what the learning agents of a run have learned: success along the stream, and the playbook.
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     for summary in report.standings:
         if summary.learning:
             key = f"{summary.suite}/{summary.subject}"
-            playbook = learned.get(key) or suited(inherited, key) or Playbook()
+            playbook = learned.get(key) or inherited_playbook(inherited, key) or Playbook()
             learners.append(
                 {
                     "suite": summary.suite,

@@ -26,7 +26,7 @@ def measured_agreement(judge: str, reports: Path) -> "LabelAgreement":
     """Ask the judge what it was not asked before, and return its agreement; UsageError if it can't be measured."""
     from pytest_crmeval.conversations.judge.agreement import agreement_of, labelled_trials, unmeasured
     from pytest_crmeval.conversations.judge.judge import Judge
-    from pytest_crmeval.domain.cutting import use
+    from pytest_crmeval.domain.cutting import use_redactor
     from pytest_crmeval.domain.redaction import Redactor, secrets_in
     from pytest_crmeval.journal.ids import JUDGEMENTS
     from pytest_crmeval.models.env_file import DEFAULT, export
@@ -40,7 +40,7 @@ def measured_agreement(judge: str, reports: Path) -> "LabelAgreement":
     root = project()[0]
     problem = export(root / DEFAULT) if (root / DEFAULT).is_file() else ""
     redactor = Redactor(secrets_in(os.environ))
-    use(redactor)
+    use_redactor(redactor)
     name, _, parameters = judge.partition("?")
     given = "?".join(filter(None, (NAMED_AGENTS.get(name, name), parameters)))
     if not is_model(given):
@@ -64,11 +64,11 @@ def measured_agreement(judge: str, reports: Path) -> "LabelAgreement":
 def agreement_lines(judge: str, agreement: "LabelAgreement") -> Sequence[str]:
     """Return the agreement, and what follows from it."""
     from pytest_crmeval.domain.judgement import restriction
-    from pytest_crmeval.report.costs import agreed
+    from pytest_crmeval.report.costs import agreement_text
 
     why = restriction(agreement)
     may = f"its opinions are only reported: {why}" if why else "it is allowed to fail a `reply` that the rules pass"
-    return [f"judge {judge}: kappa {agreed(agreement)}", may]
+    return [f"judge {judge}: kappa {agreement_text(agreement)}", may]
 
 
 def _announce(judge: str, missing: "Sequence[LabelledTrial]", samples: int, price: "Pricing") -> None:

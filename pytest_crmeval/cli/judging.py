@@ -10,7 +10,7 @@ from pytest_crmeval.cli.terminal import UsageError
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.render import summary
 from pytest_crmeval.report.baselines import Baseline, BaselineError, load
-from pytest_crmeval.report.gate import Gate, GateSyntaxError, concerned, has_unjudged_oracle
+from pytest_crmeval.report.gate import Gate, GateSyntaxError, applicable_gates, has_unjudged_oracle
 from pytest_crmeval.report.report import Report
 from pytest_crmeval.report.scope import awaits_plugins
 
@@ -141,7 +141,7 @@ def judged(
     from pytest_crmeval.report.gating import judge
 
     known = {*NAMED_AGENTS, *(line.partition("=")[0].strip() for line in lines_of("crmeval_agents"))}
-    concerning, idle = (gates, ()) if every else concerned(gates, report, known)
+    concerning, idle = (gates, ()) if every else applicable_gates(gates, report, known)
     if baseline:
         from pytest_crmeval.report.compare import compare
 

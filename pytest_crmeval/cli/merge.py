@@ -14,7 +14,7 @@ from pytest_crmeval.journal.places import NoRunError
 from pytest_crmeval.render import summary
 from pytest_crmeval.report import costs as bills
 from pytest_crmeval.report import files as reports
-from pytest_crmeval.report.merge_checks import KINDS, MergeConflict, differences, misfits
+from pytest_crmeval.report.merge_checks import KINDS, MergeConflict, differences, merge_conflicts
 from pytest_crmeval.report.report import Report
 from pytest_crmeval.report.sources import SourceError, sources
 
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
         found = sources(options.runs, folder)
     except (NoRunError, SourceError, journal.JournalError, reports.ReportError) as error:
         raise UsageError(error) from error
-    conflicts = _allowed(list(misfits(found)), options.allow)
+    conflicts = _allowed(list(merge_conflicts(found)), options.allow)
     from pytest_crmeval.report.merge import merge
 
     try:

@@ -87,7 +87,7 @@ def named_run(options: argparse.Namespace) -> Path:
         raise UsageError(error) from error
 
 
-def typed(command: str, run: str, options: argparse.Namespace) -> str:
+def next_command(command: str, run: str, options: argparse.Namespace) -> str:
     """Return what to type next, for the same reports."""
     where = f" --reports {shlex.quote(str(options.reports))}" if options.reports else ""
     return f"crmeval {command} {run}{where}"
@@ -95,7 +95,7 @@ def typed(command: str, run: str, options: argparse.Namespace) -> str:
 
 def resumed_by(folder: Path, options: argparse.Namespace) -> str:
     """Return the command that resumes a run; a run that was not submitted is resumed with pytest."""
-    return typed("run", folder.name, options) if is_job(folder) else f"pytest ... --crmeval-run={folder.name}"
+    return next_command("run", folder.name, options) if is_job(folder) else f"pytest ... --crmeval-run={folder.name}"
 
 
 def lines_of(setting: str) -> list[str]:

@@ -5,7 +5,7 @@ import sys
 from dataclasses import replace
 
 from pytest_crmeval.cli.places import NAMED, add_reports, named_run, resumed_by
-from pytest_crmeval.cli.starting import detached, here, locked
+from pytest_crmeval.cli.starting import become_job, detached, lock_run
 from pytest_crmeval.cli.terminal import UsageError, positive
 from pytest_crmeval.journal.ids import LATEST
 from pytest_crmeval.journal.jobs import JobError, is_job, read_job
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
             f"the run {folder.name!r} was not submitted; resume it as it was started: "
             f"{resumed_by(folder, options)} (its command is in the report)"
         )
-    lock = locked(folder)
+    lock = lock_run(folder)
     try:
         job = read_job(folder)
     except JobError as error:
@@ -49,6 +49,6 @@ def run(options: argparse.Namespace) -> int:
         kept = [word for word in job.command if not word.startswith("--crmeval-inflight=")]
         job = replace(job, command=[*kept, f"--crmeval-inflight={options.concurrent}"])
     if not options.detach:
-        here(folder, job, lock)
+        become_job(folder, job, lock)
     sys.stdout.write(f"run {job.id} started (process {detached(folder, job, lock)})\n")
     return 0

@@ -6,7 +6,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from pytest_crmeval.cli.places import add_reports, named_run, typed
+from pytest_crmeval.cli.places import add_reports, named_run, next_command
 from pytest_crmeval.cli.terminal import UsageError, positive, width
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
         near = get_close_matches(options.case, list(dict.fromkeys(trial.planned.case for trial in trials)), n=3)
         where = f"run {options.run!r}" + "".join(f", {name} {value}" for name, value in wanted.items() if value)
         meant = f"; similar: {', '.join(near)}" if near else ""
-        listing = typed("show", f"--run {options.run}", options)
+        listing = next_command("show", f"--run {options.run}", options)
         raise UsageError(f"no case {options.case!r} in {where}{meant}; to list the failures: {listing}")
     sys.stdout.write("\n\n".join(_shown(trial, folder) for trial in found) + "\n")
     return 0

@@ -19,7 +19,7 @@ START = 60.0
 """Seconds after which we stop waiting for a run to start: collecting many cases may take longer."""
 
 
-def locked(folder: Path) -> FolderLock:
+def lock_run(folder: Path) -> FolderLock:
     """Take the lock of a run; UsageError if another process runs it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -80,7 +80,7 @@ def detached(folder: Path, job: BackgroundRun, lock: FolderLock) -> int:
     return process.pid
 
 
-def here(folder: Path, job: BackgroundRun, lock: FolderLock) -> NoReturn:
+def become_job(folder: Path, job: BackgroundRun, lock: FolderLock) -> NoReturn:
     """Become the process of a job."""
     folder = folder.absolute()
     written(folder, _begun(job))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pytest_crmeval.cli.places import NAMED, add_reports, named_run, resumed_by, typed
+from pytest_crmeval.cli.places import NAMED, add_reports, named_run, next_command, resumed_by
 from pytest_crmeval.cli.terminal import UsageError
 from pytest_crmeval.journal.index import RunOnDisk, run_of
 from pytest_crmeval.journal.jobs import JobError, State, is_job, read_job, write_job
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
                 send(signal.SIGKILL)
         else:
             _say(f"stopping run {folder.name}: {GRACE}\n")
-        _wait(folder, send, typed("stop", folder.name, options))
+        _wait(folder, send, next_command("stop", folder.name, options))
     _mark_stopped(folder)
     _say(f"run {folder.name} has stopped: {_done(run_of(folder))}; resume it: {resumed_by(folder, options)}\n")
     return 0

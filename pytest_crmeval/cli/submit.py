@@ -10,8 +10,8 @@ from pathlib import Path
 
 from pytest_crmeval.agents import CONTROLS, NAMED_AGENTS
 from pytest_crmeval.agents.specs import secret_parameter
-from pytest_crmeval.cli.places import add_reports, lines_of, project, remember, reports_of, resumed_by, typed
-from pytest_crmeval.cli.starting import detached, locked, written
+from pytest_crmeval.cli.places import add_reports, lines_of, next_command, project, remember, reports_of, resumed_by
+from pytest_crmeval.cli.starting import detached, lock_run, written
 from pytest_crmeval.cli.terminal import UsageError, positive
 from pytest_crmeval.domain.cutting import redacted
 from pytest_crmeval.journal.ids import JOURNAL, LATEST, new_run, problem_of
@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
     command = [sys.executable, "-m", "pytest", *arguments]
     command += [f"--crmeval-set=reports={reports.absolute()}", f"--crmeval-run={run}"]
     folder = reports / run
-    lock = locked(folder)
+    lock = lock_run(folder)
     if is_job(folder) or (folder / JOURNAL).exists():
         resume = resumed_by(folder, options)
         raise UsageError(f"run {run!r} already exists; resume it: {resume}; or choose another --run")
@@ -96,7 +96,7 @@ def run(options: argparse.Namespace) -> int:
         written(folder, job)
         lock.close()
         _make_known(reports, run)
-        sys.stdout.write(f"run {run} is submitted, but not started\nrun it:    {typed('run', run, options)}\n")
+        sys.stdout.write(f"run {run} is submitted, but not started\nrun it:    {next_command('run', run, options)}\n")
         return 0
     try:
         process = detached(folder, job, lock)
@@ -105,8 +105,8 @@ def run(options: argparse.Namespace) -> int:
         raise
     _make_known(reports, run)
     commands = {
-        "watch it": f"{typed('status', run, options)} --watch",
-        "stop it": typed("stop", run, options),
+        "watch it": f"{next_command('status', run, options)} --watch",
+        "stop it": next_command("stop", run, options),
         "its log": shlex.quote(str(folder / LOG)),
     }
     lines = [f"run {run} started (process {process})", *(f"{name + ':':10} {how}" for name, how in commands.items())]

@@ -11,7 +11,7 @@ from pytest_crmeval.collect.cases import NOTHING, GcPause, finished_places, plac
 from pytest_crmeval.collect.names import OUR_FIXTURES
 from pytest_crmeval.collect.prefetch import plan_prefetch
 from pytest_crmeval.collect.process import Process
-from pytest_crmeval.collect.selection import lacking, sampled, selection_error
+from pytest_crmeval.collect.selection import missing_requirement, sampled, selection_error
 from pytest_crmeval.collect.shards import shard_division
 from pytest_crmeval.collect.streams import played_twice, put_learners_last
 from pytest_crmeval.collect.tags import tag_conflicts
@@ -155,7 +155,7 @@ def _lacking(case: CaseItem, options: Options) -> str:
     scorers = found[1].get("scorers", ()) if found else ()
     # Scorers of the user replace grader and judge.
     is_ours = not scorers or inspect.unwrap(scorers[-1].func).__module__ == OUR_FIXTURES
-    return lacking(param.ref, param.spec, options, needs_judge=param.ref.judged and is_ours)
+    return missing_requirement(param.ref, param.spec, options, needs_judge=param.ref.judged and is_ours)
 
 
 def _objection(session: pytest.Session, cases: Sequence[CaseItem], left_out: LeftOut, *, begun: bool) -> str:

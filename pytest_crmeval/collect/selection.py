@@ -52,7 +52,7 @@ def is_selected(config: pytest.Config, suite: str) -> bool:
     return suite in (options_of(config).suites or [suite])
 
 
-def lacking(ref: "Ref", spec: str, options: Options, *, needs_judge: bool = True) -> str:
+def missing_requirement(ref: "Ref", spec: str, options: Options, *, needs_judge: bool = True) -> str:
     """Return what is missing for an agent to play a case in this run; empty if nothing is."""
     if needs_judge and ref.judged and not options.judge and spec not in {"oracle", "mute"}:
         return "only a judge can grade the answer; add --crmeval-judge SPEC"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_crmeval.collect.context import context_of
-from pytest_crmeval.collect.selection import lacking
+from pytest_crmeval.collect.selection import missing_requirement
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.options.given import Given
 from pytest_crmeval.options.once import once
@@ -56,7 +56,9 @@ def shard_filter(  # noqa: PLR0913, PLR0917 (a test, its cases, and who plays th
     options = options_of(config)
     playable = dict.fromkeys(subjects_of(context_of(config)), 0)
     for ref, (who, spec, _) in own_cases:
-        playable[who] = playable.get(who, 0) + (not refusal(spec, marker) and not lacking(ref, spec, options))
+        playable[who] = playable.get(who, 0) + (
+            not refusal(spec, marker) and not missing_requirement(ref, spec, options)
+        )
     once(config, _divisions)[test] = {
         "cases": len(named),
         "deal": _digest(sorted(assigned.items())),

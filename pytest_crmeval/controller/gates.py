@@ -7,7 +7,7 @@ import pytest
 
 from pytest_crmeval.options.reading import options_of
 from pytest_crmeval.report.baselines import Baseline, BaselineError, is_of_run, load
-from pytest_crmeval.report.gate import Gate, concerned
+from pytest_crmeval.report.gate import Gate, applicable_gates
 from pytest_crmeval.report.gating import judge
 from pytest_crmeval.report.report import Report
 from pytest_crmeval.report.ruling import Ruling
@@ -60,7 +60,7 @@ class GateEvaluation:
             report = replace(report, comparison=comparison)
         gates = self._options.gates
         if not self._config.getoption("crmeval_gate"):  # gates of the command line are always evaluated
-            gates, self.idle = concerned(gates, report, self._options.named_agents)
+            gates, self.idle = applicable_gates(gates, report, self._options.named_agents)
         baseline = self._baseline.report if self._baseline else None
         report = replace(report, rulings=tuple(judge(gates, report, baseline)))
         returned = self._config.hook.pytest_crmeval_gate(config=self._config, report=report)

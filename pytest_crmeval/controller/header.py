@@ -16,7 +16,7 @@ from pytest_crmeval.player.agents import subjects_of
 from pytest_crmeval.player.context import Context
 from pytest_crmeval.player.models import judge_of, retiring
 from pytest_crmeval.render import summary
-from pytest_crmeval.report.costs import agreed
+from pytest_crmeval.report.costs import agreement_text
 from pytest_crmeval.report.report import Report
 from pytest_crmeval.report.scope import LeftOut, by_reason
 
@@ -110,7 +110,7 @@ def _trust(agreement: LabelAgreement | None, judge: str) -> str:
     why = restriction(agreement)
     if agreement is None:
         return f"opinions on replies are only reported, because {why}; run: crmeval calibrate --judge {quote(judge)}"
-    return f"kappa {agreed(agreement)}{'; opinions on replies are only reported' if why else ''}"
+    return f"kappa {agreement_text(agreement)}{'; opinions on replies are only reported' if why else ''}"
 
 
 def _named(agent: str, spec: str) -> str:

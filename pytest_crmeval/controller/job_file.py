@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from pytest_crmeval.journal.counts import dated, end_of, tasks_in
+from pytest_crmeval.journal.counts import end_of, tasks_in, with_times
 from pytest_crmeval.journal.jobs import BackgroundRun, JobError, State, is_job, read_job, write_job
 from pytest_crmeval.journal.locks import now
 from pytest_crmeval.journal.progress import ProgressCounter
@@ -53,7 +53,7 @@ class JobFile:
 
     def _write(self, tally: ProgressCounter) -> None:
         if self._job is not None:
-            self._job = replace(self._job, tasks=dated(tasks_in(tally), self._job.tasks, now()))
+            self._job = replace(self._job, tasks=with_times(tasks_in(tally), self._job.tasks, now()))
             try:
                 write_job(self._folder, self._job)
             except OSError as error:

@@ -11,7 +11,7 @@ from pytest_crmeval.collect.prefetch import PrefetchPlan
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.trial import PlannedCase, is_of_checkpoint
 from pytest_crmeval.journal.gc_pause import gc_paused
-from pytest_crmeval.journal.history import asked, case_of, history
+from pytest_crmeval.journal.history import case_of, history, relevant_spec
 
 Cases = list[tuple[str, PlannedCase]]
 """Scheduled node ids with their cases."""
@@ -107,5 +107,5 @@ class RunPlan:
                 took.setdefault((trial.case, trial.spec), trial.seconds)
                 pace.append(trial.seconds / trial.turns)
         turn = sum(pace) / len(pace) if pace else 1.0
-        found = {case.key: took.get((case_of(case), asked(case.spec, addresses))) for case in ahead}
+        found = {case.key: took.get((case_of(case), relevant_spec(case.spec, addresses))) for case in ahead}
         return {key: found.get(key) or turn * turns for key, turns in self.prefetch.weights.items()}

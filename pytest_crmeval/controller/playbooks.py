@@ -13,7 +13,15 @@ from pytest_crmeval.journal.places import NoRunError
 from pytest_crmeval.journal.reader import JournalError
 from pytest_crmeval.options.values import Options
 from pytest_crmeval.report.files import ReportError
-from pytest_crmeval.report.learning import INHERITED, MET, inherited_in, met_by, met_in, playbooks_of, suited
+from pytest_crmeval.report.learning import (
+    INHERITED,
+    MET,
+    inherited_in,
+    inherited_playbook,
+    met_by,
+    met_in,
+    playbooks_of,
+)
 from pytest_crmeval.report.sources import SourceError, source_of
 
 
@@ -43,7 +51,7 @@ class RunPlaybooks:
             self._found = dict(playbooks_of(kept, self._inherited))
         for case in learners:
             key, frozen = f"{case.suite}/{case.subject}", AtlasSpec.parse(case.spec).learning == "frozen"
-            known = key in self._found or suited(self._inherited, key) is not None
+            known = key in self._found or inherited_playbook(self._inherited, key) is not None
             if self._inherited and not known:
                 raise pytest.UsageError(
                     f"crmeval: --crmeval-learning-from: the run has no playbook for {key}; it has: "
@@ -75,7 +83,7 @@ class RunPlaybooks:
             return self._at(key)
 
     def _at(self, key: str) -> Playbook:
-        return self._found.get(key) or suited(self._inherited, key) or Playbook()
+        return self._found.get(key) or inherited_playbook(self._inherited, key) or Playbook()
 
     def _taken_over(self, wanted: bool) -> Mapping[str, Playbook]:  # noqa: FBT001 (of one's own)
         name = self._options.learning_from

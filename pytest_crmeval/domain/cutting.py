@@ -15,7 +15,7 @@ class _Process:
     redactor: Redactor | None = None
 
 
-def use(redactor: Redactor) -> None:
+def use_redactor(redactor: Redactor) -> None:
     """Use ``redactor`` for every text that is shortened in this process from now on."""
     _Process.redactor = redactor
 
@@ -23,7 +23,7 @@ def use(redactor: Redactor) -> None:
 def redacted(text: str) -> str:
     """Return ``text`` with secrets redacted."""
     if _Process.redactor is None:
-        use(Redactor(secrets_in(os.environ)))
+        use_redactor(Redactor(secrets_in(os.environ)))
     return _Process.redactor.text(text) if _Process.redactor else text
 
 

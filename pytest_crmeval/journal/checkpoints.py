@@ -154,7 +154,7 @@ def added_samples(parts: Iterable[Samples]) -> Samples:
 def figures_of(outcomes: Iterable[FileOutcome | None]) -> CheckpointFigures | None:
     """Return the figures of some files; None if there are none."""
     found = [outcome for outcome in outcomes if outcome is not None]
-    return CheckpointFigures.of(together(found), len(found)) if found else None
+    return CheckpointFigures.of(combined(found), len(found)) if found else None
 
 
 def pooled_figures(parts: Iterable[CheckpointFigures | None]) -> CheckpointFigures | None:
@@ -163,7 +163,7 @@ def pooled_figures(parts: Iterable[CheckpointFigures | None]) -> CheckpointFigur
     if not found:
         return None
     return CheckpointFigures.of(
-        together([part.whole for part in found]), sum(part.files for part in found), sum(part.lost for part in found)
+        combined([part.whole for part in found]), sum(part.files for part in found), sum(part.lost for part in found)
     )
 
 
@@ -179,7 +179,7 @@ def pass_figures(
 ) -> dict[str, Figure]:
     """Return pass@k and the share of all lines that are solved, with their intervals; empty if there are no files."""
     found = [outcome for outcome in outcomes if outcome is not None]
-    return rates_of(together(found), level, rate, method) if found else {}
+    return rates_of(combined(found), level, rate, method) if found else {}
 
 
 def step_of(name: str) -> int | None:
@@ -226,7 +226,7 @@ def curves_of(found: Iterable[tuple[str, str, CheckpointFigures]]) -> dict[str, 
     return curves
 
 
-def together(outcomes: Sequence[FileOutcome]) -> FileOutcome:
+def combined(outcomes: Sequence[FileOutcome]) -> FileOutcome:
     """Return several files combined into one; a problem in two of them counts twice."""
     steps, sources = {each.step for each in outcomes}, {each.reused_from for each in outcomes} - {""}
     return FileOutcome(

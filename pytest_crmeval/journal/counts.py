@@ -29,7 +29,7 @@ def tasks_in(tally: ProgressCounter) -> list[Task]:
     ]
 
 
-def dated(tasks: Iterable[Task], before: Iterable[Task], when: str) -> tuple[Task, ...]:
+def with_times(tasks: Iterable[Task], before: Iterable[Task], when: str) -> tuple[Task, ...]:
     """Return tasks with their times: a task starts with its first trial and ends with its last one."""
     known = {(task.suite, task.subject): task for task in before}
     found = []
@@ -49,7 +49,7 @@ def end_of(tasks: Iterable[Task], *, stopped: bool) -> State:
 def ended(folder: Path, job: BackgroundRun, status: int | None, *, stopped: bool) -> BackgroundRun:
     """Return the end state of a job whose process did not record its end, with the counts of its journal."""
     try:
-        tasks = dated(tasks_in(Follower(folder / JOURNAL).read().tally), job.tasks, now())
+        tasks = with_times(tasks_in(Follower(folder / JOURNAL).read().tally), job.tasks, now())
     except JournalError:  # unchanged: resuming it will report the error
         tasks = tuple(job.tasks)
     return replace(job, state=end_of(tasks, stopped=stopped), ended=now(), exit_status=status, tasks=tasks)

@@ -57,7 +57,7 @@ def history(
     It reads only until the time of each of the ``wanted`` cases is known, and never more than a limit. ``addresses``
     are addresses of providers other than their own. Unreadable lines are skipped.
     """
-    missing = {(case_of(planned), asked(planned.spec, addresses)) for planned in wanted}
+    missing = {(case_of(planned), relevant_spec(planned.spec, addresses)) for planned in wanted}
     bounded, left, found = bool(missing), BYTES, list[PastTrial]()
     for path, size in _journals(folder)[:JOURNALS]:
         if left <= 0 or (bounded and not missing):
@@ -101,12 +101,12 @@ def _past(trial: RecordedTrial, addresses: Mapping[str, str]) -> Iterator[PastTr
     case = trial.suite, trial.case, trial.fingerprint
     bill, judge, found = trial.bill, trial.judge_bill, trial.solutions
     if found and not found.reused and (solutions := sum((*found.verdicts.values(), *found.ungradable.values()))):
-        yield PastTrial(case=case, spec=asked(trial.spec), turns=1, solutions=solutions, seconds=trial.seconds)
+        yield PastTrial(case=case, spec=relevant_spec(trial.spec), turns=1, solutions=solutions, seconds=trial.seconds)
     elif not found and (bill or judge):
         roles = {role: each.usage for role, each in trial.roles.items()}
         yield PastTrial(
             case=case,
-            spec=asked(trial.spec, addresses),
+            spec=relevant_spec(trial.spec, addresses),
             turns=max(1, len(trial.turns)),
             is_question=trial.answer is not None,
             usage=roles.get("student") or (bill.usage if bill else Usage()),
@@ -118,7 +118,7 @@ def _past(trial: RecordedTrial, addresses: Mapping[str, str]) -> Iterator[PastTr
         )
 
 
-def asked(spec: str, addresses: Mapping[str, str] | None = None) -> str:
+def relevant_spec(spec: str, addresses: Mapping[str, str] | None = None) -> str:
     """Return the parts of a spec that affect time and tokens: not its price, time-out or retries.
 
     ``addresses`` are the default addresses of providers; the same name at another address is another model.

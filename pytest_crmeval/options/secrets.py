@@ -4,7 +4,7 @@ import os
 from urllib.parse import parse_qsl
 
 from pytest_crmeval.agents.atlas.specs import models_in
-from pytest_crmeval.domain.cutting import use
+from pytest_crmeval.domain.cutting import use_redactor
 from pytest_crmeval.domain.redaction import Redactor, secrets_in
 from pytest_crmeval.options.values import Options
 
@@ -17,5 +17,5 @@ def redactor_for(options: Options) -> Redactor:
     ]
     named = [os.environ.get(variable, "") for name, variable in parameters if name == "key"]
     redactor = Redactor([*secrets_in(os.environ), *filter(None, named)])
-    use(redactor)
+    use_redactor(redactor)
     return redactor

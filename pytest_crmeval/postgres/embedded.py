@@ -140,7 +140,7 @@ class EmbeddedServer:
         identity = _identity(binaries)
         self._home = _new_home(identity)
         try:
-            self._lock = keeper.hold(self._home)
+            self._lock = keeper.lock_home(self._home)
         except OSError as error:
             keeper.clear_away(self._home)
             raise ServerUnavailable(f"can't create a folder for the embedded PostgreSQL: {error}") from error

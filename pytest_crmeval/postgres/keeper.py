@@ -141,7 +141,7 @@ def _stop(server: subprocess.Popen[bytes]) -> None:
         return
 
 
-def hold(home: Path) -> IO[bytes]:
+def lock_home(home: Path) -> IO[bytes]:
     """Return a lock that marks ``home`` as in use as long as any process has it open.
 
     The file gets its name after it is locked, so a lock file that can be locked belonged to a process that has ended.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pytest_crmeval.domain.file_outcome import FileOutcome
 from pytest_crmeval.journal.checkpoints import CheckpointFigures
-from pytest_crmeval.journal.solutions.records import MIB, Record, harmless
+from pytest_crmeval.journal.solutions.records import MIB, Record, terminal_safe
 from pytest_crmeval.journal.solutions.results import EarlierResults
 
 
@@ -21,7 +21,7 @@ def write_text(found: EarlierResults, outcome: FileOutcome) -> Path:
     ]
     with path.open("w", encoding="utf-8", errors="backslashreplace") as file:
         file.writelines(f"{line}\n" for line in head)
-        file.writelines(f"{harmless(_result(record))}\n" for record in found.lines() if "line" in record)
+        file.writelines(f"{terminal_safe(_result(record))}\n" for record in found.lines() if "line" in record)
     return path
 
 

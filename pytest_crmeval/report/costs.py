@@ -39,8 +39,8 @@ def lines(report: Report) -> Iterator[str]:
     """Yield the total, unknown prices, the judge and the notes of a run; nothing without models."""
     bill = total(summary.bill for summary in report.standings)
     if bill:
-        costs = together([summary.cost for summary in report.standings])
-        yield "; ".join([f"total: {used(bill.usage)}, {costs}", *_spent(report)])
+        costs = total_cost([summary.cost for summary in report.standings])
+        yield "; ".join([f"total: {calls_and_tokens(bill.usage)}, {costs}", *_spent(report)])
     elif report.run.get("spent") or _has_paid_more(report):
         yield from _spent(report)
     # A price does not help where tokens are not counted.
@@ -55,7 +55,7 @@ def lines(report: Report) -> Iterator[str]:
         if summary.judge:
             yield f"judge of {summary.subject} ({summary.suite}): {_judged(summary.judge)}"
     if simulated := total(trial.simulator for trial in report.trials):
-        yield f"simulated user: {used(simulated.usage)}, {dollars(simulated.cost)}"
+        yield f"simulated user: {calls_and_tokens(simulated.usage)}, {dollars(simulated.cost)}"
     yield from _notes(report.standings)
 
 
@@ -70,7 +70,7 @@ def details(suite: str, summaries: Sequence[SubjectSummary]) -> Iterator[Row]:
         yield (name, *(figures.get(name, NOTHING) for figures in found))
 
 
-def used(usage: Usage) -> str:
+def calls_and_tokens(usage: Usage) -> str:
     """Return calls and tokens on one line."""
     retries = f" ({number(usage.retries)} retried)" if usage.retries else ""
     cached = f" ({number(usage.cached)} cached)" if usage.cached else ""
@@ -87,7 +87,7 @@ def dollars(cost: float | None) -> str:
     return UNKNOWN if cost is None else money(cost)
 
 
-def together(costs: Sequence[float | None]) -> str:
+def total_cost(costs: Sequence[float | None]) -> str:
     """Return the sum of costs, or of those that are known."""
     known = sum(cost for cost in costs if cost is not None)
     return _at_least(known) or f"cost {UNKNOWN}" if None in costs else dollars(known)
@@ -176,14 +176,14 @@ def _judged(found: JudgeFigures) -> str:
         counts = f"{number(found.statements)} undecided statements, {number(found.false)} of them false"
         parts.append(f"{counts}, {number(found.failed)} replies failed")
     if found.agreement:
-        parts.append(f"kappa {agreed(found.agreement)}")
+        parts.append(f"kappa {agreement_text(found.agreement)}")
     if found.restriction:
         parts.append(f"only reported, because {found.restriction}")
     parts.append(f"{number(found.bill.usage.calls)} calls, {dollars(found.bill.cost)}" if found.bill else "no calls")
     return "; ".join(parts)
 
 
-def agreed(found: LabelAgreement) -> str:
+def agreement_text(found: LabelAgreement) -> str:
     """Return the agreement of a judge with the labels: kappa, and what it is computed from."""
     false, true = found.found + found.missed, found.accepted + found.refused
     kappa = NOTHING if found.kappa is None else f"{found.kappa:.2f}"

@@ -8,7 +8,7 @@ from typing import Literal
 from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.journal.checkpoints import by_step, step_of
-from pytest_crmeval.journal.history import PastTrial, asked, case_of
+from pytest_crmeval.journal.history import PastTrial, case_of, relevant_spec
 from pytest_crmeval.report import costs as bills
 from pytest_crmeval.report.loads import (
     OPINION,
@@ -19,7 +19,7 @@ from pytest_crmeval.report.loads import (
     assumptions,
     clock,
     guessed,
-    together,
+    total_load,
 )
 from pytest_crmeval.report.role_costs import STUDENT, LearnerRoles, assumed_roles
 from pytest_crmeval.report.tables import Row
@@ -109,7 +109,7 @@ def estimate(  # noqa: PLR0913 (everything that decides what a run takes)
     characters of prompt and tools, which are sent with each call; ``casts`` are learners' models, by spec;
     ``addresses`` are addresses of providers other than their own: a model there is a different one.
     """
-    memory, key = UsageHistory(history), partial(asked, addresses=addresses)
+    memory, key = UsageHistory(history), partial(relevant_spec, addresses=addresses)
     groups, forecasts = dict[tuple[str, str], list[PlannedCase]](), list[Forecast]()
     for case in planned:
         groups.setdefault((case.suite, case.subject), []).append(case)
@@ -137,9 +137,9 @@ def table(found: Estimate) -> list[Row]:
 
 def remarks(found: Estimate) -> Iterator[str]:
     """Yield the total, and the sources of the figures."""
-    whole = together(forecast.load for forecast in found.forecasts)
-    cost = bills.together([forecast.cost for forecast in found.forecasts])
-    yield f"total: about {bills.used(whole.usage)}, {cost}, {clock(found.elapsed())}"
+    whole = total_load(forecast.load for forecast in found.forecasts)
+    cost = bills.total_cost([forecast.cost for forecast in found.forecasts])
+    yield f"total: about {bills.calls_and_tokens(whole.usage)}, {cost}, {clock(found.elapsed())}"
     missing = [forecast for forecast in found.forecasts if forecast.cost is None]
     yield from bills.unpriced(forecast.subject for forecast in missing if not forecast.role)
     learners: dict[str, list[str]] = {}
@@ -196,7 +196,7 @@ def _forecast(
 
 
 def _added_up(forecast: Forecast, known: Sequence[Known], pricing: Pricing, pace: Throughput) -> Forecast:
-    load = together(load for _, load, _ in known)
+    load = total_load(load for _, load, _ in known)
     grounds = [ground for ground, _, _ in known]
     return replace(
         forecast,

@@ -217,7 +217,7 @@ def _confidence(reader: _Reader) -> float | None:
     return percent / 100
 
 
-def concerned(
+def applicable_gates(
     gates: Sequence[Gate], report: Report, known: Collection[str] = ()
 ) -> tuple[Sequence[Gate], Sequence[Gate]]:
     """Return the gates that apply to a run, and those that don't, because it does not have their subject.

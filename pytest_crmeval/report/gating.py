@@ -15,8 +15,8 @@ from pytest_crmeval.report.compare import is_same, matched, pairs_of
 from pytest_crmeval.report.comparison import SIGNIFICANT
 from pytest_crmeval.report.figures import figures_of
 from pytest_crmeval.report.gate import ADDED_UP, COMPARISONS, COUNTS, EACH, MONEY, NOT_WORSE, Gate, is_paired
-from pytest_crmeval.report.numbers import beside, value_of
-from pytest_crmeval.report.paired import Difference, Pair, difference_of, false_alarm, fewest, holm
+from pytest_crmeval.report.numbers import value_beside_bound, value_of
+from pytest_crmeval.report.paired import Difference, Pair, difference_of, false_alarm, fewest_differing, holm
 from pytest_crmeval.report.report import SERVICE, Report, SubjectSummary, pooled, summary_of
 from pytest_crmeval.report.ruling import Ruling
 from pytest_crmeval.report.sample_size import margin_of, to_be_sure, to_find, to_settle
@@ -155,7 +155,7 @@ class _GateEvaluation:
         """Compare a value with a bound."""
         gate = self._gate
         return replace(
-            self._ruling(text or f"{gate.metric} is {beside(gate.metric, figure.value, bound)}"),
+            self._ruling(text or f"{gate.metric} is {value_beside_bound(gate.metric, figure.value, bound)}"),
             holds=COMPARISONS[gate.comparison](figure.value, bound),
             value=figure.value,
             low=figure.low,
@@ -176,7 +176,7 @@ class _GateEvaluation:
         if end is None:
             return self._ruling(f"{gate.metric} is {value}, with too few trials for a confidence bound")
         side = "at least" if below else "at most"
-        limit = beside(gate.metric, end, gate.bound)
+        limit = value_beside_bound(gate.metric, end, gate.bound)
         text = f"{gate.metric} is {value}, and {side} {limit} with {100 * sure:.4g} % confidence"
         holds = COMPARISONS[gate.comparison](end, gate.bound)
         return replace(
@@ -210,7 +210,7 @@ class _GateEvaluation:
             bound = after.value
         after = self._as_changed(after)
         cases = f"{after.units or after.n or 0} cases" if after.n else "the cases"
-        now, was = beside(gate.metric, after.value, bound), value_of(gate.metric, before.value)
+        now, was = value_beside_bound(gate.metric, after.value, bound), value_of(gate.metric, before.value)
         text = f"{gate.metric} is {now} and was {was}, over {cases} that both runs have"
         return self._compared(after, bound, f"{text}{self._strangers()}{self._caution()}")
 
@@ -251,7 +251,7 @@ class _GateEvaluation:
         """
         if not self.pairs:
             return self._ruling(self._unpaired())
-        if (units := len({pair.unit for pair in self.pairs})) < (least := fewest(sides=1)):
+        if (units := len({pair.unit for pair in self.pairs})) < (least := fewest_differing(sides=1)):
             return self._ruling(f"both runs share {units} case{'s' * (units != 1)}; at least {least} are needed")
         found = self._change
         return replace(

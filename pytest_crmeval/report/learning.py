@@ -24,7 +24,7 @@ def playbooks_of(trials: Iterable[Trial], inherited: Mapping[str, Playbook]) -> 
     for trial in trials:
         if (lesson := trial.lesson) and lesson.learns:
             lessons.setdefault(lesson.key, []).append(lesson)
-    return {key: learnt(found, start=suited(inherited, key)) for key, found in lessons.items()}
+    return {key: learnt(found, start=inherited_playbook(inherited, key)) for key, found in lessons.items()}
 
 
 def with_learning(
@@ -69,7 +69,7 @@ def inherited_in(parts: Sequence[JsonObject]) -> Mapping[str, Playbook]:
     return {}
 
 
-def suited(inherited: Mapping[str, Playbook], key: str) -> Playbook | None:
+def inherited_playbook(inherited: Mapping[str, Playbook], key: str) -> Playbook | None:
     """Return the playbook of another run for a key: the same key, one that differs only in terms, or the only one.
 
     The conversations of that run are not counted in this one.

@@ -13,7 +13,7 @@ from pytest_crmeval.domain.learning import Lesson
 from pytest_crmeval.domain.records import Record, always
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.usage import Bill, total
-from pytest_crmeval.journal.history import asked
+from pytest_crmeval.journal.history import relevant_spec
 from pytest_crmeval.report.metrics import SCORED
 
 WINDOWS, SMALLEST = 10, 5
@@ -241,8 +241,8 @@ def _is_alone(trial: Trial, student: str) -> bool:
     """Whether a trial was played by the student's model alone."""
     lesson = trial.learning
     if lesson is None:
-        return asked(trial.planned.spec) == asked(student)
-    return (lesson.learning, lesson.mode, asked(lesson.student)) == ("off", "solo", asked(student))
+        return relevant_spec(trial.planned.spec) == relevant_spec(student)
+    return (lesson.learning, lesson.mode, relevant_spec(lesson.student)) == ("off", "solo", relevant_spec(student))
 
 
 def _roles(trials: Sequence[Trial]) -> Mapping[str, Bill]:

@@ -111,9 +111,9 @@ class Throughput:
         known = [(spec.partition("?")[0], load) for spec, load in loads]
         held: list[float] = []
         for cap in self.caps:
-            load = together(load for model, load in known if cap.holds_for(model))
+            load = total_load(load for model, load in known if cap.holds_for(model))
             held += (_lasts(load.calls, cap.requests), _lasts(load.input + load.output, cap.tokens))
-        return max(together(load for _, load in known).seconds / self.at_once, *held, 0.0)
+        return max(total_load(load for _, load in known).seconds / self.at_once, *held, 0.0)
 
 
 def guessed(size: CaseSize, overhead: int, spec: str) -> UsageEstimate:
@@ -152,7 +152,7 @@ def assumed_opinion() -> str:
     return f"assumed: {tokens}, and {SECONDS_PER_CALL:g} s, per opinion of the judge"
 
 
-def together(loads: Iterable[UsageEstimate]) -> UsageEstimate:
+def total_load(loads: Iterable[UsageEstimate]) -> UsageEstimate:
     """Return the sum of estimates."""
     return sum(loads, start=UsageEstimate())
 

@@ -32,7 +32,7 @@ class MergeConflict:
     text: str
 
 
-def misfits(sources: Sequence[Source]) -> Iterator[MergeConflict]:
+def merge_conflicts(sources: Sequence[Source]) -> Iterator[MergeConflict]:
     """Yield all conflicts, the worst first."""
     checks: Sequence[tuple[str, Callable[[Sequence[Source]], Iterator[str]]]] = (
         ("rules", _rules),

@@ -35,7 +35,7 @@ def change_of(metric: str, value: float) -> str:
     return f"{'-' if value < 0 else '+'}{value_of(metric, abs(value))}"
 
 
-def beside(metric: str, value: float, bound: float) -> str:
+def value_beside_bound(metric: str, value: float, bound: float) -> str:
     """Return a value that is compared with a bound; with more digits if it would look like the bound otherwise."""
     text, other = (value_of(metric, number).replace(".0 ", " ") for number in (value, bound))
     if value == bound or text != other:

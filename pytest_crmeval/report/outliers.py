@@ -83,7 +83,7 @@ def reasons_of(trials: Sequence[Trial]) -> tuple[Reason, ...]:
     groups: dict[tuple[str, str], list[Trial]] = {}
     for trial in trials:
         if trial.verdict in {Verdict.FAILED, Verdict.ERRORED}:
-            groups.setdefault((alike(reason_of(trial)), str(trial.verdict)), []).append(trial)
+            groups.setdefault((generalized(reason_of(trial)), str(trial.verdict)), []).append(trial)
     return tuple(
         Reason(
             text=text,
@@ -96,7 +96,7 @@ def reasons_of(trials: Sequence[Trial]) -> tuple[Reason, ...]:
     )
 
 
-def alike(reason: str) -> str:
+def generalized(reason: str) -> str:
     """Return a reason with placeholders for the parts that differ from case to case."""
     for pattern, stand_in in _VARIABLE:
         reason = pattern.sub(stand_in, reason)

@@ -111,10 +111,10 @@ def detectable(count: int, discordant: float, *, sides: int = 2) -> float:
         differing = max(discordant, middle)
         shown = (chance * sqrt(differing) + found * sqrt(differing - middle**2)) ** 2
         low, high = (low, middle) if (count * middle - 1) * middle >= shown else (middle, high)
-    return min(1.0, max(high, fewest(sides) / count))
+    return min(1.0, max(high, fewest_differing(sides) / count))
 
 
-def fewest(sides: int) -> int:
+def fewest_differing(sides: int) -> int:
     """Return how many cases must differ, all in one direction, before an exact test at 5 % finds anything."""
     return FEWEST if sides == 2 else FEWEST - 1  # noqa: PLR2004 (0.5⁵ is 0.03125)
 
@@ -132,7 +132,7 @@ def _detectable(parts: Sequence[Part], sides: int) -> float:
     differing = [abs(gained) for gained, _ in parts if gained]
     if not differing:
         return detectable(len(parts), 1 / (len(parts) + 2), sides=sides)
-    least = fewest(sides) * sum(differing) / len(differing) / sum(size for _, size in parts)
+    least = fewest_differing(sides) * sum(differing) / len(differing) / sum(size for _, size in parts)
     return min(1.0, max(least, (_deviations(sides) + deviations_of(2 * POWER - 1)) * _error(parts)))
 
 

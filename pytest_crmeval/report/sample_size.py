@@ -63,12 +63,12 @@ def _times(gate: Gate, figure: Figure, bound: float) -> float:
         return inf
     if is_share(gate.metric) and 0.0 < bound < 1.0 and not gate.baseline:
         drawn = figure.value * (1 - figure.value) * (deviations_of(LEVEL) / half) ** 2
-        size = drawn if figure.method == "bootstrap" else worth(figure.value, 2 * half)
-        return settling(figure.value, bound) / size
+        size = drawn if figure.method == "bootstrap" else observations_for_width(figure.value, 2 * half)
+        return observations_needed(figure.value, bound) / size
     return (half / (figure.value - bound)) ** 2
 
 
-def settling(value: float, bound: float, level: float = LEVEL) -> float:
+def observations_needed(value: float, bound: float, level: float = LEVEL) -> float:
     """Return the number of observations from which the interval of a constant share excludes the bound; maybe infinite.
 
     Wilson's interval contains exactly the bounds that the score test does not reject.
@@ -78,7 +78,7 @@ def settling(value: float, bound: float, level: float = LEVEL) -> float:
     return deviations_of(level) ** 2 * bound * (1 - bound) / (value - bound) ** 2
 
 
-def worth(share: float, width: float) -> float:
+def observations_for_width(share: float, width: float) -> float:
     """Return the number of observations for which Wilson's interval of a share has this width."""
     low, high = 0.0, 1e9
     for _ in range(100):

@@ -9,7 +9,7 @@ from typing import Literal
 from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.journal.history import Case, PastTrial, case_of
-from pytest_crmeval.report.loads import CaseSize, UsageEstimate, together
+from pytest_crmeval.report.loads import CaseSize, UsageEstimate, total_load
 from pytest_crmeval.report.role_costs import STUDENT
 
 SECONDS_PER_SOLUTION = 1.0
@@ -69,7 +69,7 @@ class UsageHistory:
         if place not in self._means:
             alike = [each for each in self._trials.values() if each.is_question is questions]
             found = [each for each in alike if spec in {"", each.spec}]
-            self._means[place] = together(map(load_of, found)).times(1 / sum(played.turns for played in found))
+            self._means[place] = total_load(map(load_of, found)).times(1 / sum(played.turns for played in found))
         return self._means[place]
 
     def file_seconds(self, case: Case) -> float | None:
@@ -83,7 +83,7 @@ class UsageHistory:
 
     def opinion(self) -> UsageEstimate | None:
         """Return the mean usage of one opinion of a judge; None if there was none."""
-        whole = together(map(UsageEstimate.of, self._opinions.values()))
+        whole = total_load(map(UsageEstimate.of, self._opinions.values()))
         return whole.times(1 / whole.calls) if whole.calls else None
 
     def role(self, case: Case, spec: str, role: str) -> UsageEstimate | None:
@@ -96,7 +96,7 @@ class UsageHistory:
         known = [each for each in self._trials.values() if each.spec == spec]
         alike = known if role == STUDENT else [each for each in known if not each.held_out]
         turns = sum(played.turns for played in alike)
-        return together(_role_in(each, role) for each in alike).times(1 / turns) if turns else None
+        return total_load(_role_in(each, role) for each in alike).times(1 / turns) if turns else None
 
 
 def load_of(played: PastTrial) -> UsageEstimate:

@@ -28,7 +28,7 @@ from pytest_crmeval.sandboxes.local.inside.calls import (
     FOLDER_CHANGES,
     NOT_THERE,
 )
-from pytest_crmeval.sandboxes.local.inside.cleaning import empty, weigh
+from pytest_crmeval.sandboxes.local.inside.cleaning import count_and_bytes, empty
 from pytest_crmeval.sandboxes.local.inside.levels import Isolation
 from pytest_crmeval.sandboxes.local.inside.messages import PYTHON, WALL, RunRequest, RunResult
 from pytest_crmeval.sandboxes.local.inside.seccomp import Filter
@@ -198,7 +198,7 @@ def test_files_are_weighed(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"123")
     (tmp_path / "b").write_bytes(b"4567")
 
-    assert (2, 7) == weigh([str(tmp_path)])
+    assert (2, 7) == count_and_bytes([str(tmp_path)])
 
 
 def test_both_ends_of_something_long_are_kept() -> None:

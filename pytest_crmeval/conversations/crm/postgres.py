@@ -17,7 +17,7 @@ from psycopg.types.json import Jsonb, set_json_loads
 from pytest_crmeval.conversations.crm.seeds import seed_rows
 from pytest_crmeval.conversations.crm.tools import TOOLS, TOOLS_WITH_PAGES, run
 from pytest_crmeval.conversations.crm.tools.session import CrmSession
-from pytest_crmeval.conversations.crm.tools.value_types import Refusal
+from pytest_crmeval.conversations.crm.tools.value_types import RefusedCall
 from pytest_crmeval.domain.conversation import Seed
 from pytest_crmeval.domain.messages import ErrorKind, Tool, ToolCall, ToolError, ToolResult
 from pytest_crmeval.domain.state import TABLES, State
@@ -132,7 +132,7 @@ class PostgresCrm:
             self._safe = True
         try:
             result = run(self._session, call)
-        except Refusal as refusal:
+        except RefusedCall as refusal:
             return self._refused(refusal.error.kind, refusal.error.message)
         except psycopg.errors.QueryCanceled:
             return self._refused("timeout", "This took too long and was stopped; ask for less.")

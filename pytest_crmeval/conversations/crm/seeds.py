@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from pytest_crmeval.conversations.crm.tools.entities import ENTITIES, Entity
-from pytest_crmeval.conversations.crm.tools.value_types import Refusal
+from pytest_crmeval.conversations.crm.tools.value_types import RefusedCall
 from pytest_crmeval.domain.conversation import Seed
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.ports.crm import SeedError
@@ -45,7 +45,7 @@ def _row(entity: Entity, row_id: str, given: Mapping[str, Json], now: datetime) 
             raise SeedError(f"seed_data.{entity.name}.{row_id}.{name}: unknown attribute; attributes: {known}")
         try:
             row[name] = column.parse_seed(name, value)
-        except Refusal as refusal:
+        except RefusedCall as refusal:
             raise SeedError(f"seed_data.{entity.name}.{row_id}.{name}: {refusal}") from None
     for name in entity.required:
         if row[name] is None:

@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 from pytest_crmeval.domain.paths import slug
 from pytest_crmeval.journal.ids import LATEST
 from pytest_crmeval.journal.solutions.outcomes import Checkpoint
-from pytest_crmeval.journal.solutions.results import EarlierResults, earlier
+from pytest_crmeval.journal.solutions.results import EarlierResults, earlier_results
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+=@-]{0,100}")
 ENDING = ".jsonl"
@@ -50,7 +50,7 @@ def run_of(reports: Path, found: EarlierResults) -> str:
 def results_in(folder: Path) -> Iterator[EarlierResults]:
     """Yield all results of a run."""
     for path in sorted(folder.glob(f"{PREFIX}*/{PREFIX}*{ENDING}")):
-        if found := earlier(path):
+        if found := earlier_results(path):
             yield found
 
 
@@ -58,7 +58,7 @@ def _candidates(reports: Path, place: PurePath) -> Iterator[EarlierResults]:
     """Yield the results at this path in any run; the link ``latest`` is skipped."""
     stem = _escaped(place.name.removesuffix(ENDING))
     for path in reports.glob(f"*/{_escaped(place.parts[0])}/{stem}*{ENDING}"):
-        if path.relative_to(reports).parts[0] != LATEST and (found := earlier(path)):
+        if path.relative_to(reports).parts[0] != LATEST and (found := earlier_results(path)):
             yield found
 
 

@@ -41,7 +41,7 @@ def record_of(judged: SolutionOutcome | Ungradable) -> Record:
     }
 
 
-def harmless(text: str) -> str:
+def terminal_safe(text: str) -> str:
     """Return the text with control characters escaped, so that it is safe to show in a terminal."""
     if text.isprintable():
         return text
@@ -88,7 +88,7 @@ class Count:
         if note := record.get("note"):
             self.notes[note] += 1
         if verdict in UNJUDGED:
-            self.trouble = self.trouble or f"line {record['line']}: {harmless(record['reason'])}"
+            self.trouble = self.trouble or f"line {record['line']}: {terminal_safe(record['reason'])}"
             return
         solved = verdict == TestVerdict.ACCEPTED
         self._problems[record["problem"]] = _added(self._problems.get(record["problem"]), solved=solved)

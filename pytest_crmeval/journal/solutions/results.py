@@ -162,7 +162,7 @@ class EarlierResults:
         return found if isinstance(found, dict) else None
 
 
-def earlier(path: Path) -> EarlierResults | None:
+def earlier_results(path: Path) -> EarlierResults | None:
     """Return the results at a path; None if there are no readable ones."""
     try:
         return EarlierResults(path)

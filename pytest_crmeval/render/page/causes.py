@@ -10,7 +10,7 @@ from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.state import TABLES
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.render.page.words import short, to_trial, to_trials
-from pytest_crmeval.report.outliers import alike, reason_of
+from pytest_crmeval.report.outliers import generalized, reason_of
 
 SHOWN = 15
 """Causes of a suite that are shown."""
@@ -64,7 +64,7 @@ class FaultGroup:
 def causes_in(trial: Trial) -> Mapping[tuple[str, str], Fault]:
     """Return what is wrong with a trial: score and cause -> the first fault of this kind."""
     if trial.verdict is Verdict.ERRORED:
-        return {("", f"errored: {alike(reason_of(trial))}"): Fault(score="", text=reason_of(trial))}
+        return {("", f"errored: {generalized(reason_of(trial))}"): Fault(score="", text=reason_of(trial))}
     if trial.verdict is not Verdict.FAILED:
         return {}
     return {(fault.score, in_words(fault)): fault for fault in reversed(list(faults_of(trial.scores)))}
@@ -109,7 +109,7 @@ def name_of(score: str, text: str) -> str:
 
 def in_words(fault: Fault) -> str:
     """Return a fault without what differs from case to case: ``wrong quote status`` instead of ids and values."""
-    return next(_phrases(fault), "") or alike(fault.text)
+    return next(_phrases(fault), "") or generalized(fault.text)
 
 
 def _phrases(fault: Fault) -> Iterator[str]:

@@ -261,7 +261,7 @@ def _judges(summaries: Sequence[SubjectSummary]) -> Iterator[Sequence[str]]:
         yield (words(name), *(_number(each.get(name)) for each in found))
     agreements = [summary.judge.agreement if summary.judge else None for summary in summaries]
     if any(agreements):
-        yield ("kappa", *(bills.agreed(each) if each else NOTHING for each in agreements))
+        yield ("kappa", *(bills.agreement_text(each) if each else NOTHING for each in agreements))
     if any("bill" in each for each in found):
         costs = (summary.judge.bill if summary.judge else None for summary in summaries)
         yield ("cost", *(dollars(bill.cost) if bill else NOTHING for bill in costs))

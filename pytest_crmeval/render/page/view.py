@@ -87,7 +87,7 @@ def _tiles(report: Report) -> Iterator[Tile]:
     if measured:
         yield Tile(name="Measured", value=f"{measured:,}")
     if bill := total(summary.bill for summary in report.standings):
-        yield Tile(name="Cost", value=bills.together([summary.cost for summary in report.standings]))
+        yield Tile(name="Cost", value=bills.total_cost([summary.cost for summary in report.standings]))
         yield Tile(name="Tokens", value=amount(bill.usage.input + bill.usage.output))
     yield Tile(name="Time of all trials", value=seconds(sum(summary.seconds for summary in report.standings)))
 

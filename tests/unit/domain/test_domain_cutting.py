@@ -9,7 +9,7 @@ from _pytest._io.saferepr import SafeRepr
 
 from pytest_crmeval.compat import redact_reprs
 from pytest_crmeval.domain import cutting
-from pytest_crmeval.domain.cutting import cut, cut_bytes, cut_end, cut_middle, printable, use
+from pytest_crmeval.domain.cutting import cut, cut_bytes, cut_end, cut_middle, printable, use_redactor
 from pytest_crmeval.domain.explanation import Pen, explanation
 from pytest_crmeval.domain.messages import Message, Reply, ToolCall, agent_says
 from pytest_crmeval.domain.redaction import Redactor
@@ -30,7 +30,7 @@ ASKED = Target(provider="openai", model="m", address="http://host", key_name="KE
 def _known_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     """Register one secret by its value during a test."""
     monkeypatch.setattr(cutting._Process, "redactor", None)  # noqa: SLF001 (put back after the test)
-    use(Redactor([KNOWN]))
+    use_redactor(Redactor([KNOWN]))
 
 
 def pieces(secret: str) -> Iterator[str]:
@@ -103,7 +103,7 @@ def test_no_part_of_a_secret_remains_in_the_output_of_a_program(secret: str, fil
 def test_reason_for_a_wrong_answer_has_no_part_of_a_secret() -> None:
     """The wrong word is shortened."""
     word = "swordfish-of-seven-seas-" * 3
-    use(Redactor([word]))
+    use_redactor(Redactor([word]))
 
     reason = difference(b"1", f"{'😀' * 50}{word}".encode(), ComparisonOfOutputs())
 

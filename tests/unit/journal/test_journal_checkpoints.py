@@ -13,13 +13,13 @@ from pytest_crmeval.journal.checkpoints import (
     PassAt,
     added_samples,
     best_of,
+    combined,
     curves_of,
     figures_of,
     label_order,
     pass_figures,
     pooled_figures,
     rating_group,
-    together,
     with_lost,
 )
 from pytest_crmeval.journal.solutions.outcomes import Defect
@@ -70,7 +70,7 @@ def test_every_line_is_counted_once_and_survives_json(outcome: FileOutcome) -> N
 
 @given(outcomes(), outcomes())
 def test_counts_of_files_add_up(one: FileOutcome, other: FileOutcome) -> None:
-    both = together([one, other])
+    both = combined([one, other])
 
     assert (one.lines + other.lines, one.solved + other.solved) == (both.lines, both.solved)
     assert (one.judged + other.judged, one.unjudged + other.unjudged) == (both.judged, both.unjudged)

@@ -9,7 +9,7 @@ from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.journal.solutions.outcomes import Checkpoint, Defect, SolutionOutcome, TestOutcome, Ungradable
 from pytest_crmeval.journal.solutions.places import found_before, place_of, run_of
 from pytest_crmeval.journal.solutions.records import OUTPUT, REASON, record_of
-from pytest_crmeval.journal.solutions.results import EarlierResults, ResultsError, ResultsWriter, earlier
+from pytest_crmeval.journal.solutions.results import EarlierResults, ResultsError, ResultsWriter, earlier_results
 from pytest_crmeval.render.solution_results import write_text
 
 HEAD: JsonObject = {"fingerprint": "f", "checkpoint": "checkpoint-1", "lines": 4, "file": "s.jsonl"}
@@ -87,8 +87,8 @@ def test_invalid_results_are_skipped(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "eval_s.jsonl"
     path.write_bytes(content)
 
-    assert earlier(path) is None
-    assert earlier(tmp_path / "gone.jsonl") is None
+    assert earlier_results(path) is None
+    assert earlier_results(tmp_path / "gone.jsonl") is None
     with pytest.raises(ResultsError, match="not the results of a solution file"):
         EarlierResults(path)
 

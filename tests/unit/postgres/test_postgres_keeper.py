@@ -74,7 +74,7 @@ def test_process_that_only_looks_at_the_folder_of_a_server_is_not_ended(started:
 def test_folder_of_a_server_is_not_removed_while_its_process_lives(home: Path) -> None:
     """It is removed when that process has released it."""
     owners = {home.stat().st_uid}
-    with keeper.hold(home):
+    with keeper.lock_home(home):
         keeper.sweep([home.parent], owners)
         assert home.exists()
 

@@ -15,7 +15,7 @@ from pytest_crmeval.report.gate import (
     TIMES,
     Gate,
     GateSyntaxError,
-    concerned,
+    applicable_gates,
 )
 from pytest_crmeval.report.report import Report, SubjectSummary
 
@@ -140,7 +140,7 @@ def concerning(*texts: str, parts: Sequence[JsonObject]) -> tuple[list[str], lis
     """Return the gates that a run of the suites crm and q must pass, and those that don't apply to it."""
     summaries = [SubjectSummary(suite=suite, subject="s", passed=1) for suite in ("crm", "q")]
     report = Report(run={"parts": parts}, standings=summaries, trials=[])
-    judged, idle = concerned([Gate.parse(text) for text in texts], report)
+    judged, idle = applicable_gates([Gate.parse(text) for text in texts], report)
     return [gate.suite for gate in judged], [gate.suite for gate in idle]
 
 
@@ -190,7 +190,7 @@ def test_run_of_selected_agents_is_not_evaluated_by_gates_of_others() -> None:
     def subjects(*parts: JsonObject) -> list[str]:
         summaries = [SubjectSummary(suite="crm", subject="s", passed=1)]
         report = Report(run={"parts": parts}, standings=summaries, trials=[])
-        return [gate.subject for gate in concerned([Gate.parse(text) for text in texts], report)[0]]
+        return [gate.subject for gate in applicable_gates([Gate.parse(text) for text in texts], report)[0]]
 
     assert ["s"] == subjects(chosen)
     assert ["s", "gpt"] == subjects(by_default)
@@ -211,4 +211,4 @@ def test_missing_checkpoint_is_a_breach() -> None:
     run: JsonObject = {"parts": [{"chosen": True, "agents": {"s": "s"}}]}
     gates = [Gate.parse("checkpoints[checkpoint-196].pass@1 > 0"), Gate.parse("crm.passed > 0")]
 
-    assert [] == concerned(gates, Report(run=run, standings=summaries, trials=[]))[1]
+    assert [] == applicable_gates(gates, Report(run=run, standings=summaries, trials=[]))[1]

@@ -16,9 +16,9 @@ from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial, TurnOutcome
 from pytest_crmeval.domain.usage import Bill, Service, Usage
 from pytest_crmeval.report import files as reports
-from pytest_crmeval.report.gate import COUNTS, MONEY, Gate, concerned, has_unjudged_oracle
+from pytest_crmeval.report.gate import COUNTS, MONEY, Gate, applicable_gates, has_unjudged_oracle
 from pytest_crmeval.report.gating import judge
-from pytest_crmeval.report.numbers import beside
+from pytest_crmeval.report.numbers import value_beside_bound
 from pytest_crmeval.report.paired import bonett_price
 from pytest_crmeval.report.report import Report, SubjectSummary
 from pytest_crmeval.report.ruling import Ruling
@@ -650,7 +650,7 @@ def test_value_equal_to_the_baseline_has_no_negative_margin() -> None:
 
 def concerning(text: str, found: Report, *known: str) -> bool:
     """Return whether a gate applies to a report."""
-    return bool(concerned([Gate.parse(text)], found, known)[0])
+    return bool(applicable_gates([Gate.parse(text)], found, known)[0])
 
 
 def test_gate_on_an_agent_outside_the_run_is_not_evaluated_if_it_cannot_be_misspelt() -> None:
@@ -671,7 +671,7 @@ def test_gate_on_a_known_agent_in_a_suite_that_was_not_selected_does_not_apply()
     assert concerning("questions[mine].pass_rate >= 0.6", found, "mine")
     assert concerning("questions[mien].pass_rate >= 0.6", some, "mine")
     gates = [Gate.parse(f"{suite}[mine].pass_rate >= 0.6") for suite in ("crm", "questions")]
-    assert concerned(gates, some)[0] == []  # crm has only a control, so the other gate is about another part
+    assert applicable_gates(gates, some)[0] == []  # crm has only a control, so the other gate is about another part
 
 
 def test_failed_oracle_without_a_gate_is_not_forgiven() -> None:
@@ -715,4 +715,4 @@ def test_value_next_to_its_bound_has_the_format_of_tables_but_never_looks_equal(
     metric: str, value: float, bound: float, shown: str
 ) -> None:
     """A breached gate that shows 0.600 for >= 0.60 would be confusing."""
-    assert shown == beside(metric, value, bound)
+    assert shown == value_beside_bound(metric, value, bound)

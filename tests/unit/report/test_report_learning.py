@@ -15,7 +15,7 @@ from pytest_crmeval.domain.trial import PlannedCase, Trial
 from pytest_crmeval.journal.writer import JournalWriter
 from pytest_crmeval.options.values import Options
 from pytest_crmeval.render import learning as curves
-from pytest_crmeval.report.learning import inherited_in, playbooks_of, suited
+from pytest_crmeval.report.learning import inherited_in, inherited_playbook, playbooks_of
 from pytest_crmeval.report.learning_curve import learning_of
 from tests.fakes import planned, trial
 from tests.unit.agents.atlas.roles import entry, playbook
@@ -121,13 +121,13 @@ def test_run_without_learning_has_no_playbook_to_start_with(
 def test_playbook_is_found_by_its_key_or_by_its_suite() -> None:
     other = playbook(played=3)
 
-    assert replace(BOOK, played=0) == suited({KEY: BOOK, "crm/other": other}, KEY)
-    assert replace(BOOK, played=0) == suited({KEY: BOOK, "sales/x": other}, "crm/atlas?learning=frozen")
-    assert None is suited({KEY: BOOK, "crm/other": other}, "crm/third")
+    assert replace(BOOK, played=0) == inherited_playbook({KEY: BOOK, "crm/other": other}, KEY)
+    assert replace(BOOK, played=0) == inherited_playbook({KEY: BOOK, "sales/x": other}, "crm/atlas?learning=frozen")
+    assert None is inherited_playbook({KEY: BOOK, "crm/other": other}, "crm/third")
     two = {"crm/atlas?teacher=a&mode=coach": BOOK, "crm/atlas?teacher=b&mode=coach": other}
-    assert replace(BOOK, played=0) == suited(two, "crm/atlas?mode=solo&teacher=a&learning=frozen")
-    assert None is suited(two, "crm/atlas?learning=frozen")
-    assert None is suited({KEY: BOOK}, "sales/atlas")
+    assert replace(BOOK, played=0) == inherited_playbook(two, "crm/atlas?mode=solo&teacher=a&learning=frozen")
+    assert None is inherited_playbook(two, "crm/atlas?learning=frozen")
+    assert None is inherited_playbook({KEY: BOOK}, "sales/atlas")
 
 
 def test_resumed_run_continues_with_its_first_playbook() -> None:

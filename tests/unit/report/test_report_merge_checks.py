@@ -8,7 +8,7 @@ import pytest
 
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial
-from pytest_crmeval.report.merge_checks import misfits
+from pytest_crmeval.report.merge_checks import merge_conflicts
 from pytest_crmeval.report.sources import sources
 from tests.fakes import planned, trial
 from tests.kept_runs import keep, part
@@ -22,7 +22,7 @@ def found(folder: Path, *runs: tuple[list[Trial], Facts]) -> list[tuple[str, str
     names = "abcd"[: len(runs)]
     for name, (trials, facts) in zip(names, runs, strict=True):
         keep(folder, name, trials, parts=[facts])
-    return [(misfit.kind, misfit.text) for misfit in misfits(sources(list(names), folder))]
+    return [(misfit.kind, misfit.text) for misfit in merge_conflicts(sources(list(names), folder))]
 
 
 def changed(**changes: Any) -> Trial:  # noqa: ANN401 (of any field)
@@ -155,7 +155,7 @@ def test_a_shard_may_be_resumed_with_less(tmp_path: Path) -> None:
     keep(tmp_path, "a", ONE, parts=[part("1/2"), narrowed("1/2", "-k one")])
     keep(tmp_path, "b", TWO, parts=[part("2/2")])
 
-    assert [] == list(misfits(sources(["a", "b"], tmp_path)))
+    assert [] == list(merge_conflicts(sources(["a", "b"], tmp_path)))
 
 
 def test_a_shard_may_be_begun_with_less(tmp_path: Path) -> None:
@@ -164,9 +164,9 @@ def test_a_shard_may_be_begun_with_less(tmp_path: Path) -> None:
     keep(tmp_path, "b", TWO, parts=[narrowed("2/2", "")])
     keep(tmp_path, "c", TWO, parts=[narrowed("2/2", "-k one", 2)])
 
-    assert [] == list(misfits(sources(["a", "b"], tmp_path)))
+    assert [] == list(merge_conflicts(sources(["a", "b"], tmp_path)))
     assert ["c was run with -k one, and a with no -k or -m"] == [
-        misfit.text for misfit in misfits(sources(["a", "c"], tmp_path))
+        misfit.text for misfit in merge_conflicts(sources(["a", "c"], tmp_path))
     ]
 
 
@@ -176,7 +176,7 @@ def test_merged_run_counts_as_all_its_shards(tmp_path: Path) -> None:
     keep(tmp_path, "b", [trial("three")], parts=[narrowed("3/3", "")])
     keep(tmp_path, "c", ONE, parts=[narrowed("1/3", ""), narrowed("2/3", ""), part(merged={})])
 
-    assert [] == list(misfits(sources(["a", "b"], tmp_path)))
+    assert [] == list(merge_conflicts(sources(["a", "b"], tmp_path)))
     assert [f"c has only 1 of the 2 cases of {TEST} in this shard for oracle: run it again with all cases"] == [
-        misfit.text for misfit in misfits(sources(["c", "b"], tmp_path))
+        misfit.text for misfit in merge_conflicts(sources(["c", "b"], tmp_path))
     ]

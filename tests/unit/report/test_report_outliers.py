@@ -9,7 +9,7 @@ from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.usage import Bill
 from pytest_crmeval.render import intervals as certainty
 from pytest_crmeval.report.figures import figures_of
-from pytest_crmeval.report.outliers import alike, dearest, reason_of, reasons_of, slowest
+from pytest_crmeval.report.outliers import dearest, generalized, reason_of, reasons_of, slowest
 from pytest_crmeval.report.report import SubjectSummary
 from tests.fakes import trial
 
@@ -46,14 +46,14 @@ def wrong(case: str, *scores: Score) -> Trial:
 )
 def test_reasons_that_differ_in_names_and_numbers_are_grouped(one: str, other: str) -> None:
     """Quotes, ids, dates, amounts, addresses, space, fields of records, and the records' names."""
-    assert alike(one) == alike(other)
+    assert generalized(one) == generalized(other)
 
 
 def test_reasons_of_different_kinds_are_not_grouped() -> None:
     """What is left still says what went wrong."""
-    assert alike("state: clients: 1 row is missing") != alike("state: quotes: 1 row is missing")
-    assert "expected …, found …" == alike("turn 3: expected 'Ada', found \"Bob\"")
-    assert "state: clients …: owner expected …, actual …" == alike(
+    assert generalized("state: clients: 1 row is missing") != generalized("state: quotes: 1 row is missing")
+    assert "expected …, found …" == generalized("turn 3: expected 'Ada', found \"Bob\"")
+    assert "state: clients …: owner expected …, actual …" == generalized(
         "state: clients Ada Ltd (3f2b8a4e-1c2d-4e5f-8a9b-0123456789ab): owner expected 'Ada', actual None"
     )
 

@@ -13,7 +13,7 @@ from scipy.stats import quantile_test
 from pytest_crmeval.domain.file_outcome import pass_at
 from pytest_crmeval.domain.interval import Clusters, clustered, wilson
 from pytest_crmeval.report.figures import pass_all
-from pytest_crmeval.report.sample_size import settling
+from pytest_crmeval.report.sample_size import observations_needed
 from pytest_crmeval.report.spreads import percentile, percentile_interval, spread, variance_of
 from tests.hypothesis_settings import DETERMINISTIC
 
@@ -96,7 +96,7 @@ def test_computed_number_of_observations_excludes_the_bound(scored: int, data: s
     """Just beyond the number the interval is without the bound, just below it is not."""
     passed, bound = data.draw(st.integers(0, scored)), data.draw(st.floats(0.01, 0.99))
     rate = passed / scored
-    needed = settling(rate, bound)
+    needed = observations_needed(rate, bound)
     if needed == inf or needed > 1e9:
         return
     beyond, short = wilson(rate * needed * 1.001, needed * 1.001), wilson(rate * needed * 0.999, needed * 0.999)
@@ -108,7 +108,7 @@ def test_computed_number_of_observations_excludes_the_bound(scored: int, data: s
 
 
 def test_a_rate_at_the_bound_is_never_settled() -> None:
-    assert inf == settling(0.6, 0.6)
+    assert inf == observations_needed(0.6, 0.6)
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])

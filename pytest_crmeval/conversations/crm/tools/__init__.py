@@ -8,7 +8,7 @@ from pytest_crmeval.conversations.crm.tools import clients, documents, opportuni
 from pytest_crmeval.conversations.crm.tools.definition import Arguments, ToolDefinition, shown
 from pytest_crmeval.conversations.crm.tools.entities import ENTITIES, Entity
 from pytest_crmeval.conversations.crm.tools.session import CrmSession
-from pytest_crmeval.conversations.crm.tools.value_types import Refusal, invalid
+from pytest_crmeval.conversations.crm.tools.value_types import RefusedCall, invalid
 from pytest_crmeval.domain.messages import ToolCall, ToolResult
 from pytest_crmeval.ports.crm_calls import canonical
 
@@ -56,7 +56,7 @@ TOOLS_WITH_PAGES: Mapping[str, ToolDefinition] = {name: tool.in_pages() for name
 
 
 def run(session: CrmSession, call: ToolCall) -> ToolResult:
-    """Run a call, or raise a Refusal. All arguments are checked before any SQL is run."""
+    """Run a call, or raise a RefusedCall. All arguments are checked before any SQL is run."""
     definition, arguments = _checked(call, TOOLS_WITH_PAGES if session.page_size else TOOLS)
     return definition.handler(session, arguments)
 
@@ -65,7 +65,7 @@ def check(call: ToolCall) -> str:
     """Return what is wrong with a call regardless of the rows in the CRM; empty if it is valid."""
     try:
         _checked(call, TOOLS_WITH_PAGES)
-    except Refusal as refusal:
+    except RefusedCall as refusal:
         return refusal.error.message
     return ""
 
@@ -74,7 +74,7 @@ def _checked(call: ToolCall, tools: Mapping[str, ToolDefinition]) -> tuple[ToolD
     definition = tools.get(call.tool) if isinstance(call.tool, str) else None
     if definition is None:
         known = ", ".join(sorted(tools))
-        raise Refusal("unknown_tool", f"There is no tool '{shown(call.tool)}'; the tools are: {known}.")
+        raise RefusedCall("unknown_tool", f"There is no tool '{shown(call.tool)}'; the tools are: {known}.")
     arguments = definition.parse(canonical(call).arguments)
     if definition.changes:
         key, updates = definition.changes.key, call.arguments.get("updates")

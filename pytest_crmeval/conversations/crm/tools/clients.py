@@ -5,7 +5,7 @@ from typing import Any
 from pytest_crmeval.conversations.crm.tools.definition import Arguments, ToolDefinition, modify_tool, search_tool
 from pytest_crmeval.conversations.crm.tools.entities import CLIENT, COMPANY, CONTACT
 from pytest_crmeval.conversations.crm.tools.session import CrmSession
-from pytest_crmeval.conversations.crm.tools.value_types import Refusal
+from pytest_crmeval.conversations.crm.tools.value_types import RefusedCall
 from pytest_crmeval.domain.messages import ToolResult
 
 
@@ -42,7 +42,7 @@ def modify_contact(session: CrmSession, row: dict[str, Any], changes: Arguments)
 def _refuse_used(session: CrmSession, email: str, *, by_others_than: str | None = None) -> None:
     known = session.client_with(email)
     if known and known["client_id"] != by_others_than:
-        raise Refusal("conflict", f"Client already exists with email '{email}'.")
+        raise RefusedCall("conflict", f"Client already exists with email '{email}'.")
 
 
 DEFINITIONS = (

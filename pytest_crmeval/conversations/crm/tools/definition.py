@@ -64,7 +64,7 @@ class ToolDefinition:
         return replace(self, description=description, optional={**self.optional, "cursor": CURSOR})
 
     def parse(self, given: Mapping[str, Json]) -> Arguments:
-        """Return the arguments of a canonical call typed, or raise a Refusal; null counts as not given."""
+        """Return the arguments of a canonical call typed, or raise a RefusedCall; null counts as not given."""
         if not isinstance(given, Mapping):
             raise invalid(f"{self.name} takes an object of arguments.")
         types = {**self.required, **self.optional}

@@ -7,7 +7,7 @@ from psycopg import sql
 from pytest_crmeval.conversations.crm.tools.definition import Arguments, ToolDefinition, modify_tool, search_tool
 from pytest_crmeval.conversations.crm.tools.entities import OPPORTUNITY
 from pytest_crmeval.conversations.crm.tools.session import CrmSession, where
-from pytest_crmeval.conversations.crm.tools.value_types import Refusal, invalid
+from pytest_crmeval.conversations.crm.tools.value_types import RefusedCall, invalid
 from pytest_crmeval.domain.messages import ToolResult
 
 CLOSED = ("Closed-Won", "Closed-Lost")
@@ -27,7 +27,7 @@ def modify_opportunity(session: CrmSession, row: dict[str, Any], changes: Argume
     """Change a deal; a closed one keeps its stage, amount, probability and date (V9)."""
     frozen = sorted(changes.keys() & set(FROZEN))
     if row["stage"] in CLOSED and frozen:
-        raise Refusal(
+        raise RefusedCall(
             "refused_by_rule", f"Cannot modify closed opportunity fields {frozen} while stage is '{row['stage']}'."
         )
     _refuse_past(session, changes)

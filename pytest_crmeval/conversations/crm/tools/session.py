@@ -13,7 +13,7 @@ import psycopg
 from psycopg import sql
 
 from pytest_crmeval.conversations.crm.tools.entities import CLIENT, ENTITIES, Entity
-from pytest_crmeval.conversations.crm.tools.value_types import Refusal, uuid
+from pytest_crmeval.conversations.crm.tools.value_types import RefusedCall, uuid
 from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.messages import ToolResult
 
@@ -53,7 +53,7 @@ class CrmSession:
         """Return one row, or refuse (V7)."""
         row: Row | None = self._one(_select_by_id(entity), [key]) if (key := uuid(row_id)) else None
         if row is None:
-            raise Refusal("not_found", f"{entity} not found with ID '{cut(row_id, 100, '')}'.")
+            raise RefusedCall("not_found", f"{entity} not found with ID '{cut(row_id, 100, '')}'.")
         return row
 
     def insert(self, entity: Entity, values: Mapping[str, Any]) -> ToolResult:

@@ -30,7 +30,7 @@ _AFTER = re.compile(r"after-(\d{1,9})")
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
-class Refusal(Exception):  # noqa: N818 (a refusal is an answer to the agent, not an error of the harness)
+class RefusedCall(Exception):  # noqa: N818 (a refusal is an answer to the agent, not an error of the harness)
     """The CRM refuses a call; the agent receives the reason."""
 
     def __init__(self, kind: ErrorKind, message: str) -> None:
@@ -53,9 +53,9 @@ class ValueType:
     """For a seeded row, which may hold values that an agent may not write."""
 
 
-def invalid(message: str) -> Refusal:
+def invalid(message: str) -> RefusedCall:
     """Return the refusal of an argument."""
-    return Refusal("invalid_argument", message)
+    return RefusedCall("invalid_argument", message)
 
 
 def string(label: str, value: object) -> str:
@@ -135,7 +135,7 @@ def _day(label: str, value: object) -> date:
     try:
         given = text(label, value)
         moment = datetime.fromisoformat(given)
-    except (ValueError, Refusal):
+    except (ValueError, RefusedCall):
         raise wrong from None
     if not _DAY.match(given) or moment.time() != time():
         raise wrong
@@ -145,7 +145,7 @@ def _day(label: str, value: object) -> date:
 def _moment(label: str, value: object) -> datetime:
     try:
         moment = datetime.fromisoformat(text(label, value))
-    except (ValueError, Refusal):
+    except (ValueError, RefusedCall):
         raise invalid(f"{label} must be a valid ISO-8601 timestamp (YYYY-MM-DDTHH:MM:SS+00:00).") from None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 

@@ -39,7 +39,7 @@ def _free(top: str, names: Iterable[int]) -> Path:
     return next(place for place in places if not os.path.lexists(place))
 
 
-def weigh(folders: Iterable[str]) -> tuple[int, int]:
+def count_and_bytes(folders: Iterable[str]) -> tuple[int, int]:
     """Return how many files there are in flat folders, and their bytes."""
     sizes = [entry.stat(follow_symlinks=False).st_size for folder in folders for entry in os.scandir(folder)]
     return len(sizes), sum(sizes)

@@ -181,7 +181,7 @@ class ForkServer:
             return CPU
         if left <= 0:
             return WALL
-        files, size = cleaning.weigh(self.isolation.folders) if self.isolation.counted else (0, 0)
+        files, size = cleaning.count_and_bytes(self.isolation.folders) if self.isolation.counted else (0, 0)
         return FILES if files > _MOST_FILES or size > _MOST_BYTES else ""
 
     def _end_others(self) -> bool:

@@ -53,7 +53,7 @@ def rules(readable: Iterable[str], listed: Iterable[str], changeable: Iterable[s
     return ruleset
 
 
-def obey(ruleset: int) -> None:
+def restrict_self(ruleset: int) -> None:
     """Let the rules hold for this process and its children, for good."""
     kernel.syscall(_NR_RESTRICT_SELF, ruleset, 0)
     os.close(ruleset)

@@ -199,7 +199,7 @@ def _enter_here(isolation_request: IsolationRequest, outer: OuterFolders, uid: i
         processes = _processes_of(uid) + _PROCESSES_OF_OTHERS
     _settle(processes)
     if rules is not None:
-        landlock.obey(rules)
+        landlock.restrict_self(rules)
     return Isolation(
         box=folders[0],
         folders=folders,

@@ -50,7 +50,7 @@ def make_ready(box: str) -> None:
     for _ in range(_REHEARSALS):
         _open_streams()
         sys.modules["__main__"] = _main(f"{box}/{NAME}")
-        rehearse()
+        warm_up()
     os.lseek(0, 0, os.SEEK_SET)  # a stream remembers where its file was when it was opened
     os.ftruncate(0, 0)
     _open_streams()
@@ -60,7 +60,7 @@ def make_ready(box: str) -> None:
     sys.modules["__main__"] = _main(f"{box}/{NAME}")
 
 
-def rehearse() -> None:
+def warm_up() -> None:
     """Play a program that does what most programs do."""
     _finished(_played(_ANYTHING))
 

@@ -18,7 +18,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pytest_crmeval.sandboxes.local.inside.pinning import pin_written
-from pytest_crmeval.sandboxes.local.inside.python_program import make_ready, rehearse, run
+from pytest_crmeval.sandboxes.local.inside.python_program import make_ready, run, warm_up
 
 if TYPE_CHECKING:
     from socket import socket
@@ -83,7 +83,7 @@ def serve(control: "socket", settings: Mapping[str, Any]) -> None:
     filters = {kind: _Filter(*made) for kind, made in settings["filters"].items()}
     make_ready(settings["box"])
     with suppress(OSError):
-        pin_written(rehearse)
+        pin_written(warm_up)
     resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))  # pins are all that it was for
     _control_process(_prctl_arguments(_PR_SET_DUMPABLE, 0))
     os.set_inheritable(REPORT, False)  # noqa: FBT003 (it takes no keyword)

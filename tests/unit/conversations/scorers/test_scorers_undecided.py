@@ -3,7 +3,7 @@
 import pytest
 
 from pytest_crmeval.conversations.scorers.undecided import Undecided, undecided_statements
-from pytest_crmeval.domain.cutting import use
+from pytest_crmeval.domain.cutting import use_redactor
 from pytest_crmeval.domain.redaction import Redactor
 from tests.plays import FIND_FLEET, FLEET, asks, case_of, found, trial, uid
 
@@ -46,13 +46,13 @@ def test_the_question_says_what_could_not_be_decided(text: str, question: str) -
 
 def test_quote_is_one_line_without_secrets() -> None:
     """It becomes part of a reason, and is sent to a model."""
-    use(Redactor(["hunter2-hunter2"]))
+    use_redactor(Redactor(["hunter2-hunter2"]))
     try:
         (statement,) = undecided(
             "Fleet tracking rollout is in Proposal. It looks\u2028rather good hunter2-hunter2 to us."
         )
     finally:
-        use(Redactor([]))
+        use_redactor(Redactor([]))
 
     assert "It looks rather good [redacted] to us." == statement.quote
 
