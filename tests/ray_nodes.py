@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-from tests.postgres.processes import commands, descendants, eventually
+from tests.postgres.processes import descendants, eventually
 
 MACHINE = 20 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 """The third part of the addresses: workers of xdist have clusters of their own."""
@@ -51,10 +51,9 @@ class RayNodes:
         log = Path(self.folder, f"node{number}.log")
         eventually(lambda: "Ray runtime started" in log.read_text(), f"{log} says that the node has started")
 
-    def players(self, number: int) -> list[int]:
-        """Return the processes of players on a node."""
-        below = [pid for raylet in self._raylets(number) for pid in descendants(raylet)]
-        return [pid for pid, command in commands().items() if pid in below and "NodePlayer" in command[0]]
+    def address_of(self, number: int) -> str:
+        """Return the address of a node."""
+        return f"127.0.{MACHINE}.{number + 1}"
 
     def kill(self, number: int) -> None:
         """Kill all processes of a node at once, as if its machine lost power."""
@@ -74,7 +73,7 @@ class RayNodes:
         number = len(self._nodes)
         ray = Path(sys.executable).with_name("ray")
         own = [
-            f"--node-ip-address=127.0.{MACHINE}.{number + 1}",
+            f"--node-ip-address={self.address_of(number)}",
             "--num-cpus=1",
             "--object-store-memory=80000000",
         ]
@@ -86,7 +85,3 @@ class RayNodes:
                 subprocess.Popen(command, env=environment, cwd="/", stdout=log, stderr=log, start_new_session=True)
             )
         return number
-
-    def _raylets(self, number: int) -> list[int]:
-        address = f"--node_ip_address=127.0.{MACHINE}.{number + 1}"
-        return [pid for pid, command in commands().items() if "raylet" in command[0] and address in command]

@@ -69,6 +69,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     what.add_argument("-m", dest="marks", metavar="EXPR", help="pytest's -m")
     what.add_argument("--concurrent", type=positive, metavar="N", help="cases in flight at the same time, per worker")
     what.add_argument("-n", "--workers", type=positive, metavar="N", help="number of xdist workers (default: none)")
+    what.add_argument("--cluster", metavar="WHERE", help="play on a Ray cluster: local, auto or its address")
     parser.add_argument("--run", metavar="ID", help="id of the run (default: the time and a random suffix)")
     parser.add_argument("--hold", action="store_true", help="only write the job; crmeval run starts it")
     add_reports(parser)
@@ -174,6 +175,7 @@ def _arguments(options: argparse.Namespace) -> Iterator[str]:
         ("--crmeval-sample", options.limit),
         ("--crmeval-inflight", options.concurrent),
         ("--numprocesses", options.workers),
+        ("--crmeval-cluster", options.cluster),
     ):
         if value is not None:
             yield f"{option}={value}"

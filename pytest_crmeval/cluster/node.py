@@ -4,7 +4,7 @@ import os
 import pickle
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -12,8 +12,9 @@ from tempfile import mkdtemp
 
 from pytest_crmeval.channel import Channel, NextCase, WorkerChannel
 from pytest_crmeval.cluster.pipe import Messages, NodePipe
+from pytest_crmeval.cluster.programs import ProgramThreads
 from pytest_crmeval.cluster.services import NodeServices
-from pytest_crmeval.cluster.setup import NodeFacts, PlayerSetup
+from pytest_crmeval.cluster.setup import Begun, NodeFacts, NodeSandbox, PlayerSetup
 from pytest_crmeval.options.secrets import redactor_for
 from pytest_crmeval.options.values import Options
 from pytest_crmeval.player.closing import close_models
@@ -24,6 +25,8 @@ from pytest_crmeval.player.models import check_models, known_agent
 from pytest_crmeval.player.player import Player
 from pytest_crmeval.player.sandboxes import known_sandbox
 from pytest_crmeval.player.slots import PlayCase, Slots
+from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.sandboxes.local import LocalSandbox
 
 
 class NodePlayer:
@@ -33,14 +36,15 @@ class NodePlayer:
         self._pipe = NodePipe()
         self._folder = Path()
         self._services: NodeServices | None = None
+        self._sandbox: LocalSandbox | None = None
 
     def facts(self) -> NodeFacts:
         """Return what the controller checks before it sends anything."""
         token = os.environ.get("RAY_AUTH_MODE", "").lower() == "token"  # inherited from the node's own process of Ray
         return NodeFacts(version=version("pytest-crmeval"), has_token=token)
 
-    def begin(self, name: str, setup: PlayerSetup) -> str:
-        """Begin to play; return why this node can't, or empty."""
+    def begin(self, name: str, setup: PlayerSetup) -> Begun:
+        """Begin to play, if this node can."""
         os.environ.update(setup.environment)
         self._folder = Path(mkdtemp(prefix="crmeval-player-"))
         options = _in_folder(setup.options, self._folder, setup.opinions)
@@ -53,8 +57,9 @@ class NodePlayer:
             check_models(context, setup.specs)
             if needs_server:
                 self._services.open_server(shared=setup.shared_server)
-        except SetupError as error:
-            return str(error).removeprefix("crmeval: ")
+            level = _strongest(setup) if setup.programs else ""
+        except (SetupError, SandboxError) as error:
+            return Begun(refusal=str(error).removeprefix("crmeval: "))
         jobs: dict[str, Job] = {}
         player = Player(context, jobs, needs_server=needs_server)
         player.load(kinds)
@@ -65,7 +70,18 @@ class NodePlayer:
                 yield lambda key: (play(key), jobs.pop(key))[0]
 
         Slots(setup.slots, channel, seat, lambda: _next(channel, jobs)).start()
-        return ""
+        return Begun(level=level)
+
+    def judge_programs(self, level: str, cores: int, setup: PlayerSetup) -> NodeSandbox:
+        """Begin to judge programs at a level of isolation, on a number of cores."""
+        assert self._services is not None  # noqa: S101 (begun before)
+        try:
+            self._sandbox = _sandbox(level, cores, setup)
+            found = NodeSandbox(name=self._sandbox.name, identity=self._sandbox.identity)
+        except SandboxError as error:
+            return NodeSandbox(refusal=str(error))
+        ProgramThreads(self._services.channel, self._sandbox).start()
+        return found
 
     def fetch(self, known: int) -> Messages | None:
         """Return the messages for the controller; see ``NodePipe``."""
@@ -78,9 +94,23 @@ class NodePlayer:
     def end(self) -> None:
         """Stop the server of this node, and remove its files."""
         close_models()
+        if self._sandbox:
+            self._sandbox.close()
         if self._services:
             self._services.close()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _sandbox(level: str, cores: int, setup: PlayerSetup) -> LocalSandbox:
+    checkpoints = setup.options.checkpoints
+    packages = [str(path) for path in checkpoints.packages]
+    return LocalSandbox(level, cores, unsafe=checkpoints.unsafe, packages=packages, hidden=setup.hidden)
+
+
+def _strongest(setup: PlayerSetup) -> str:
+    """Return the strongest level at which this machine can isolate programs."""
+    with closing(_sandbox("auto", 1, setup)) as sandbox:
+        return sandbox.level
 
 
 def _next(channel: Channel, jobs: dict[str, Job]) -> str | None:

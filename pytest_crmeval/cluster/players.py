@@ -13,9 +13,10 @@ from typing import Any, Protocol
 
 from pytest_crmeval.cluster.pipe import PlayerLostError, PlayerPipe, RemotePlayer
 from pytest_crmeval.cluster.ray_cluster import Node
-from pytest_crmeval.cluster.setup import NodeFacts, PlayerSetup
+from pytest_crmeval.cluster.setup import Begun, NodeFacts, NodeSandbox, PlayerSetup
 from pytest_crmeval.options.values import ClusterOptions
 from pytest_crmeval.player.context import SetupError
+from pytest_crmeval.sandboxes.local.probing import LEVELS
 
 START_SECONDS = 120.0
 """Seconds that a player has to start: Ray may first have to install a runtime environment."""
@@ -55,6 +56,10 @@ class Cluster(Protocol):
         """The nodes that are alive and have CPUs."""
         ...
 
+    def cores(self, node: Node) -> int:
+        """Return the number of cores that a player has on a node."""
+        ...
+
     def start(self, node: Node) -> StartedPlayer:
         """Start a player on a node."""
         ...
@@ -73,6 +78,9 @@ class _Player:
     number: int
     """Its number among the players of its node."""
     remote: StartedPlayer
+    level: str
+    """The strongest level at which its machine can isolate programs; empty if there are none."""
+    sandbox: NodeSandbox | None = None
     ended: bool = False
 
 
@@ -91,6 +99,9 @@ class Players:
         self._setup = setup
         self._report = report
         """Called with what the user should know about nodes that join or die."""
+        self._programs = setup.programs
+        self.level = ""
+        """The level at which all nodes isolate programs; empty if there are none."""
         self._players: list[_Player] = []
         self._starts: Counter[tuple[str, int]] = Counter()
         """How often a player was started, by node and number."""
@@ -101,6 +112,19 @@ class Players:
     def __len__(self) -> int:
         """Return the number of players that have begun and not ended."""
         return sum(not player.ended for player in self._players)
+
+    @property
+    def sandbox(self) -> tuple[str, str]:
+        """The name and the identity of the sandboxes of all nodes: the name is that of the weakest."""
+        found = [player.sandbox for player in self._players if player.sandbox]
+        weakest = next(player for player in self._players if player.level == self.level)
+        name = weakest.sandbox.name if weakest.sandbox else ""
+        return name, "; ".join(sorted({sandbox.identity for sandbox in found}))
+
+    @property
+    def cores(self) -> int:
+        """The number of programs that run at the same time."""
+        return sum(self._cluster.cores(player.node) for player in self._players if not player.ended)
 
     def __str__(self) -> str:
         """Return the cluster."""
@@ -113,11 +137,14 @@ class Players:
             raise SetupError("crmeval: the cluster has no node with a CPU")
         with ThreadPoolExecutor(len(places)) as starting:
             begun = [starting.submit(self._start, *place) for place in places]
-        for each in begun:
-            try:
+        try:
+            for each in begun:
                 each.result()
-            except (RefusedError, PlayerLostError) as error:
-                raise SetupError(f"crmeval: {error}") from None
+            self.level = max((player.level for player in self._players), key=LEVELS.index) if self._programs else ""
+            for player in self._players:
+                self._run_programs(player)
+        except (RefusedError, PlayerLostError) as error:
+            raise SetupError(f"crmeval: {error}") from None
 
     def connect(self, connect: Connect, give_up: Callable[[str], object]) -> None:
         """Connect the players to the controller, and each that begins later; ``give_up`` is called if none is left."""
@@ -143,6 +170,7 @@ class Players:
             for place in self._vacant():
                 try:
                     player = self._start(*place)
+                    self._run_programs(player)
                 except (RefusedError, PlayerLostError) as error:
                     self._report(f"not used: {error}")
                 else:
@@ -170,13 +198,25 @@ class Players:
         name, remote = f"node{next(self._names)}", self._cluster.start(node)
         try:
             self._check(remote.call("facts", seconds=START_SECONDS))
-            self._accept(remote.call("begin", name, self._setup, seconds=START_SECONDS))
+            begun: Begun = remote.call("begin", name, self._setup, seconds=START_SECONDS)
+            self._accept(begun.refusal)
         except (RefusedError, PlayerLostError) as error:
             remote.kill()
             raise type(error)(f"the node {node.address}: {error}") from None
-        player = _Player(name=name, node=node, number=number, remote=remote)
+        player = _Player(name=name, node=node, number=number, remote=remote, level=begun.level)
         self._players.append(player)
         return player
+
+    def _run_programs(self, player: _Player) -> None:
+        """Have a player judge programs at the level of the run; RefusedError if it can't."""
+        if self._programs:
+            cores = self._cluster.cores(player.node)
+            seconds = START_SECONDS
+            player.sandbox = player.remote.call("judge_programs", self.level, cores, self._setup, seconds=seconds)
+            if why := player.sandbox.refusal:
+                player.ended = True
+                player.remote.kill()
+                raise RefusedError(f"the node {player.node.address}: {why}")
 
     def _accept(self, why: str) -> None:
         """Raise RefusedError if a player can't play."""

@@ -72,12 +72,16 @@ class RayCluster:
             if node["Alive"] and node["Resources"].get("CPU", 0) >= 1
         ]
 
+    def cores(self, node: Node) -> int:
+        """Return the number of cores that a player has on a node."""
+        share = node.cpus // self._options.players
+        return max(1, int(self._options.resources.get("CPU", share)))
+
     def start(self, node: Node) -> "RayPlayer":
         """Start a player on a node."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        share = max(1, node.cpus // self._options.players)
-        asked: Mapping[str, float] = {"CPU": share, **self._options.resources}
+        asked: Mapping[str, float] = {"CPU": self.cores(node), **self._options.resources}
         actor = (
             self._ray.remote(NodePlayer)
             .options(

@@ -17,6 +17,7 @@ class NodeServices:
     """The shared services of a run, as a player on another machine has them."""
 
     sandbox_level = ""
+    programs = None
 
     def __init__(self, run: str, channel: WorkerChannel, close: Callable[[], object]) -> None:
         self.channel = channel

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pytest_crmeval.options.values import Options
+from pytest_crmeval.solutions.play.solution import Rules
+from pytest_crmeval.solutions.solution import Solution
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +26,42 @@ class PlayerSetup:
     opinions: Mapping[str, bytes]
     """The judge's opinions on the labelled replies, by their paths in the folder of reports."""
     colored: bool
+    programs: bool
+    """Whether programs of solution files are judged."""
+    hidden: Sequence[str]
+    """Files and folders that programs must not read, if this machine has them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramTask:
+    """A program of a solution file to be judged."""
+
+    file: int
+    """The number of the file in this run."""
+    seconds: float
+    """The time that is left for the file."""
+    rules: Rules
+    solution: Solution
+
+
+@dataclass(frozen=True, kw_only=True)
+class Begun:
+    """How a player has begun."""
+
+    refusal: str = ""
+    """Why it can't play; empty if it can."""
+    level: str = ""
+    """The strongest level at which its machine can isolate programs; empty if there are none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeSandbox:
+    """The sandbox of a player."""
+
+    refusal: str = ""
+    """Why it can't run programs at the level of the run; empty if it can."""
+    name: str = ""
+    identity: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,13 +14,16 @@ from pytest_crmeval.controller.header import say
 from pytest_crmeval.controller.loop import ControllerLoop
 from pytest_crmeval.controller.messages import MessageHandler, WorkerEnd
 from pytest_crmeval.controller.plan import RunPlan
+from pytest_crmeval.controller.programs import ClusterPrograms
 from pytest_crmeval.controller.server import given_server
 from pytest_crmeval.models.control import EVERYBODY
 from pytest_crmeval.options.reading import options_of
-from pytest_crmeval.options.values import INFLIGHT, ClusterOptions
+from pytest_crmeval.options.values import INFLIGHT, LOCAL, ClusterOptions
 from pytest_crmeval.player.carried import carried, environment, opinions
 from pytest_crmeval.player.context import SetupError
 from pytest_crmeval.player.job import Job
+from pytest_crmeval.player.kinds import Conversations
+from pytest_crmeval.player.sandboxes import hidden_paths
 from pytest_crmeval.player.subjects import asks_models
 from pytest_crmeval.player.telemetry import VARIABLE, given_database
 
@@ -40,6 +43,8 @@ class ClusterRun:
         self._players: Players | None = None
         self._jobs: Mapping[str, Job] = {}
         self._events: list[str] = []
+        self.programs: ClusterPrograms | None = None
+        """Judges programs on the nodes; None if there are none."""
 
     @property
     def each(self) -> int:
@@ -65,6 +70,16 @@ class ClusterRun:
             setup = self._setup()
             self._players = Players(RayCluster(options), options, setup, self._events.append)
             self._players.open()
+        if setup.programs:
+            name, identity = self._players.sandbox
+            self.programs = ClusterPrograms(
+                self._loop,
+                self._handler.programs,
+                name=name,
+                level=self._players.level,
+                identity=identity,
+                slots=lambda: self._players.cores if self._players else 0,
+            )
 
     @contextmanager
     def playing(self, session: pytest.Session) -> Iterator[None]:
@@ -89,6 +104,21 @@ class ClusterRun:
             self._players.close()
 
     @property
+    def has_servers(self) -> bool:
+        """Whether each node has a PostgreSQL of its own."""
+        has_conversations = Conversations.marker in self._plan.prefetch.kinds
+        return bool(self._players) and has_conversations and given_server(self._config) is None
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether there is anything to play on a cluster."""
+        return bool(self._plan.prefetch.weights) or self._has_programs
+
+    @property
+    def _has_programs(self) -> bool:
+        return self._plan.prefetch.sandboxed and options_of(self._config).checkpoints.sandbox_spec == LOCAL
+
+    @property
     def _specs(self) -> set[str]:
         """The specs of the agents that play on the cluster."""
         cases = self._plan.cases.values()
@@ -108,11 +138,13 @@ class ClusterRun:
             options=context.options,
             specs=sorted(specs - {"oracle"}),
             markers=self._plan.prefetch.kinds,
-            slots=self.each,
+            slots=self.each if specs else 0,
             shared_server=shared_server,
             environment=environment(context),
             opinions=opinions(context),
             colored=context.colored,
+            programs=self._has_programs,
+            hidden=hidden_paths(context),
         )
 
     def _give_up(self, reason: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from pytest_crmeval import channel
 from pytest_crmeval.channel import ChannelMessage, ControllerGoneError, ExecnetChannel, Reply, decode_message, encode
 from pytest_crmeval.controller.loop import ControllerLoop, WaitingThreads
+from pytest_crmeval.controller.programs import ProgramQueue
 from pytest_crmeval.controller.queue import LATER, JobQueue
 from pytest_crmeval.domain.dataset_error import DatasetError
 from pytest_crmeval.models.control import Feedback
@@ -85,6 +86,7 @@ class MessageHandler:
         self.queue = queue
         self.control = control
         self.run = run
+        self.programs = ProgramQueue()
         self._waiting: dict[type[ChannelMessage[Any]], list[tuple[ChannelMessage[Any], Sender]]] = {channel.Take: []}
         """Messages to be handled again when something has changed; items first: they may decide which case is next."""
         self._idle: list[Future[None]] = []
@@ -106,6 +108,7 @@ class MessageHandler:
         self.control.forget(self._held_by(worker))
         for trial in [trial for trial, holder in self._trials.items() if holder == worker]:
             self.end_trial(trial)
+        self.programs.gone(worker, lost)
         for key in self.queue.gone(worker):
             why = lost or f"worker {worker!r} crashed while playing it, as another worker had before"
             self.lose(key, worker, why)
@@ -125,7 +128,7 @@ class MessageHandler:
                 # The slots of a worker are alike: if one has to wait, all have.
                 if sender.worker in refused or not self._answered(message, sender):
                     left.append((message, sender))
-                    refused |= {sender.worker} if kind in {channel.NextJob, channel.NextCase} else set()
+                    refused |= {sender.worker} if kind in NEXT else set()
             self._waiting[kind] = left
         if self._idle and not self.queue.playing:
             for done in self._idle:
@@ -231,6 +234,7 @@ class MessageHandler:
         return value is not LATER
 
 
+NEXT = {channel.NextJob, channel.NextCase, channel.NextProgram}
 HANDLERS: Mapping[type[ChannelMessage[Any]], Callable[[MessageHandler, Any, str], object]] = {
     channel.StartServer: lambda here, _message, _worker: here.run.start_server(),
     channel.ServerAddress: lambda here, _message, _worker: here.in_thread(here.run.server_address),
@@ -245,6 +249,11 @@ HANDLERS: Mapping[type[ChannelMessage[Any]], Callable[[MessageHandler, Any, str]
     channel.Settle: lambda here, message, worker: here.settled(worker, over=message.over),
     channel.NextJob: lambda here, _message, worker: here.next_job(worker),
     channel.NextCase: lambda here, _message, worker: here.next_case(worker),
+    channel.NextProgram: lambda here, _message, worker: here.programs.next(worker),
+    channel.ProgramJudged: lambda here, message, _worker: here.programs.judged(message),
+    channel.FindProblem: lambda here, message, _worker: here.in_thread(
+        lambda: here.programs.problem(message.file, message.problem)
+    ),
     channel.Take: lambda here, message, worker: here.queue.take(message.key, worker, patient=message.patient),
     channel.Finished: lambda here, message, worker: here.finished(message, worker),
     channel.SharedFiles: lambda here, message, _worker: here.run.keep(message.files),

@@ -22,6 +22,7 @@ from pytest_crmeval.controller.messages import LocalChannel, MessageHandler
 from pytest_crmeval.controller.parts import check_rules, part_of
 from pytest_crmeval.controller.plan import Cases, RunPlan
 from pytest_crmeval.controller.prefetch import at_once, in_flight
+from pytest_crmeval.controller.programs import ClusterPrograms
 from pytest_crmeval.controller.progress.live import Live
 from pytest_crmeval.controller.progress.live_file import LiveFile
 from pytest_crmeval.controller.progress.snapshot import Files, ProgressSnapshot
@@ -129,7 +130,7 @@ class Controller:
                 context_of(self._config),
                 cases,
                 done,
-                str(self.server) if self.server.has_begun or not len(self._cluster) else "one on each node",
+                "one on each node" if self._cluster.has_servers else str(self.server),
                 plan.described(self._at_once),
                 has_crm=self.server.has_begun or Conversations.marker in plan.prefetch.kinds,
             )
@@ -171,6 +172,11 @@ class Controller:
         self.server.stop()
 
     # Services for players in this process.
+
+    @property
+    def programs(self) -> ClusterPrograms | None:
+        """The nodes of a cluster, where programs run instead of in the local sandbox; None if there is no cluster."""
+        return self._cluster.programs
 
     def finishing(self) -> AbstractContextManager[None]:
         """Delay an interrupt until the case that a test plays itself is finished."""
@@ -265,14 +271,16 @@ class Controller:
         """Wait for what the cases need: sandbox, server, telemetry; return the sandbox's name for the header."""
         sandbox = ""
         with usage_errors():
-            if self._plan.prefetch.sandboxed:
+            if (options := self._options).cluster and self._cluster.is_needed:
+                self._cluster.open(options.cluster)
+            if self.programs:
+                sandbox, self.sandbox_level = self.programs.name, self.programs.level
+            elif self._plan.prefetch.sandboxed:
                 from pytest_crmeval.player.sandboxes import described_sandbox
 
                 sandbox, self.sandbox_level = described_sandbox(context_of(self._config))
             if self.server.has_begun:
                 self.server.databases()
-            if (options := self._options).cluster and self._plan.prefetch.weights:
-                self._cluster.open(options.cluster)
             if any(is_atlas(planned.spec) for planned in self._plan.cases.values()):
                 from pytest_crmeval.player.telemetry import check_telemetry
 

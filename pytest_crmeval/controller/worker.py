@@ -89,6 +89,9 @@ class Worker:
         """The level of the local sandbox that the controller has chosen."""
         return self.channel.ask(SandboxLevel())
 
+    programs = None
+    """Workers of xdist run programs in their own sandbox."""
+
     def progress(self, key: str, judged: int, lines: int, solved: int) -> None:
         """Send the progress of a solution file to the controller."""
         self.channel.tell(FileProgress(key, judged, lines, solved))

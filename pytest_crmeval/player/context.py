@@ -65,6 +65,11 @@ class Services(Protocol):
         """The level of the local sandbox that the controller has chosen for all processes; empty: none yet."""
         ...
 
+    @property
+    def programs(self) -> "Sandbox | None":
+        """The nodes of a cluster, where programs run instead of in the local sandbox; None if there is no cluster."""
+        ...
+
     def finishing(self) -> AbstractContextManager[None]:
         """Delay an interrupt until the case that a test plays itself is finished."""
         ...

@@ -85,6 +85,11 @@ def sandbox_of(context: Context) -> Sandbox:
     return found
 
 
+def is_local(context: Context, sandbox: Sandbox) -> bool:
+    """Whether a sandbox is the built-in one of this machine."""
+    return isinstance(sandbox, LazySandbox) and spec_of(context) == LOCAL
+
+
 def described_sandbox(context: Context) -> tuple[str, str]:
     """Return name and level of the run's sandbox, for the header; SetupError if it can't be used."""
     try:

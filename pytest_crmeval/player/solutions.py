@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -19,13 +20,14 @@ from pytest_crmeval.journal.solutions.results import EarlierResults, ResultsWrit
 from pytest_crmeval.player.context import Context
 from pytest_crmeval.player.evaluation import Evaluation
 from pytest_crmeval.player.outcome import Outcome
+from pytest_crmeval.player.sandboxes import is_local
 from pytest_crmeval.ports.sandbox import Sandbox, SandboxError
 from pytest_crmeval.render.solution_results import listed, write_text
 from pytest_crmeval.solutions.cases import open_problems, problems_of, terms_of
 from pytest_crmeval.solutions.files import digest, read
 from pytest_crmeval.solutions.json_lines import count_lines
-from pytest_crmeval.solutions.play.solution import ProgramJudge, Rules
-from pytest_crmeval.solutions.play.solution_file import Deadline, Judged, Timed, judge_file, judging_by
+from pytest_crmeval.solutions.play.solution import Rules
+from pytest_crmeval.solutions.play.solution_file import Deadline, Judged, judge_file, judging_in
 from pytest_crmeval.solutions.problems import Problems
 from pytest_crmeval.solutions.solution import Extraction, SolutionFile
 
@@ -92,8 +94,7 @@ class SolutionFileEvaluation(Evaluation[SolutionFile]):
     def _judge(self, case: SolutionFile, problems: Problems, results: ResultsWriter) -> int:
         """Judge the lines without a verdict; return how many were not reached in time."""
         options, known = self._setting.options.checkpoints, results.known()
-        clock = Deadline(options.file_seconds)
-        sandbox = Timed(self._sandbox, clock)
+        clock, sandbox = Deadline(options.file_seconds), self._sandbox
         progress = _Progress(self._setting.context, self._trial_record.planned.key, results.lines)
 
         def record(judged: Judged) -> None:
@@ -102,15 +103,18 @@ class SolutionFileEvaluation(Evaluation[SolutionFile]):
 
         rules = Rules(all_tests=options.all_tests, solution_seconds=options.solution_seconds, factors=options.factors)
         lines = read(case.path, extraction=Extraction(options.extraction))
-        with ProgramJudge(sandbox, rules) as judge:
-            left = (line for line in lines if line.line not in known)
-            judging = judging_by(problems.get, judge, sandbox)
+        left = (line for line in lines if line.line not in known)
+        elsewhere = getattr(sandbox, "judging", None)  # of the programs of a cluster
+        with (elsewhere or partial(judging_in, sandbox))(problems.get, rules, clock) as judging:
             return judge_file(left, judging, record, slots=sandbox.slots, clock=clock)
 
     @property
     def _sandbox(self) -> Sandbox:
-        assert self._participants.sandbox is not None  # noqa: S101 (a solution file has one)
-        return self._participants.sandbox
+        """Where programs run: the sandbox of the test, or the nodes of a cluster instead of the local one."""
+        given = self._participants.sandbox
+        assert given is not None  # noqa: S101 (a solution file has one)
+        elsewhere = self._setting.context.services().programs if is_local(self._setting.context, given) else None
+        return elsewhere or given
 
     @property
     def _distrusted(self) -> Mapping[str, str]:

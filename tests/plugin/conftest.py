@@ -1,11 +1,14 @@
 """What tests of models share: a loopback server instead of the providers', and a key that must never be shown."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.sandboxes.local import LocalSandbox
 from tests.conftest import STRANGERS
 from tests.fake_sandbox import CONFTEST, PROBLEMS, RAN, TEST, solution, write_lines
 from tests.providers.answers import Answer
@@ -38,6 +41,16 @@ def providers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Loopbac
     yield open_with
     for server in opened:
         server.__exit__(None, None, None)
+
+
+@pytest.fixture
+def local() -> None:
+    """Skip if this machine can't isolate programs."""
+    try:
+        with closing(LocalSandbox()) as sandbox:
+            sandbox.name  # noqa: B018 (looks)
+    except SandboxError as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.ports.sandbox import SandboxError
 from pytest_crmeval.sandboxes.local import LocalSandbox
 from tests.fake_sandbox import Made, problem, solution, summaries, write_lines
 from tests.sandboxes.piston_server import PistonServer
@@ -24,16 +23,6 @@ def pytest_crmeval_sandbox(config, spec):
     return FakeSandbox() if spec == "paper" else None
 """
 REAL = {"a": "print(5)", "b": "print(4)", "c": "while True: pass", "d": "1 / 0"}
-
-
-@pytest.fixture
-def local() -> None:
-    """Skip if this machine can't isolate programs."""
-    try:
-        with closing(LocalSandbox()) as sandbox:
-            sandbox.name  # noqa: B018 (looks)
-    except SandboxError as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture

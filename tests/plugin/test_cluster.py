@@ -5,10 +5,12 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event, Lock, Thread
+from typing import Any
 
 import pytest
 
 from tests.comparable_reports import figures
+from tests.fake_sandbox import PROBLEMS, TEST, solution, write_lines
 from tests.plugin.conftest import CANARY
 from tests.plugin.test_inflight import M, many
 from tests.postgres.processes import SECONDS, eventually
@@ -21,21 +23,15 @@ Project = Callable[..., pytest.Pytester]
 Providers = Callable[..., Loopback]
 
 
-@pytest.fixture(scope="module")
-def nodes() -> Iterator[RayNodes]:
-    """Return a cluster with two nodes that play."""
+@pytest.fixture
+def nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[RayNodes]:
+    """Return a cluster with two nodes; each player brings its own PostgreSQL."""
+    monkeypatch.delenv("CRMEVAL_DSN", raising=False)
     with RayNodes() as started:
         started.wait(started.add())
+        for name, value in started.environment.items():
+            monkeypatch.setenv(name, value)
         yield started
-
-
-@pytest.fixture
-def cluster(nodes: RayNodes, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
-    """Return the option for the cluster; each player brings its own PostgreSQL."""
-    monkeypatch.delenv("CRMEVAL_DSN", raising=False)
-    for name, value in nodes.environment.items():
-        monkeypatch.setenv(name, value)
-    return "--crmeval-cluster", nodes.address
 
 
 class Trouble:
@@ -67,25 +63,54 @@ class Trouble:
         self._died.set()
 
 
-def test_report_is_the_same_although_a_node_died_and_another_joined(
-    project: Project, providers: Providers, nodes: RayNodes, cluster: tuple[str, str]
+def kill_later(nodes: RayNodes, results: Path) -> None:
+    """Kill the node that has joined, when the first programs are judged."""
+    eventually(lambda: verdicts(results) > 5, "the first programs are judged")
+    nodes.kill(2)
+
+
+@pytest.mark.usefixtures("local")
+def test_report_is_the_same_although_nodes_died_and_joined(
+    project: Project, providers: Providers, nodes: RayNodes
 ) -> None:
-    """The journal has each case once, and the key is in no file of Ray's."""
+    """The journal has each case once, a solution file runs on all nodes, and the key is in no file of Ray's."""
     pytester = project(many(60))
+    right, wrong = ("for _ in range(2_000_000): pass\nprint(5)", "print(4)")
+    programs = [solution("a", right if number % 3 else wrong) for number in range(90)]
+    write_lines(pytester.path / "runs" / "checkpoint-1" / "s.jsonl", *programs, solution("unknown"), "not JSON")
+    write_lines(pytester.path / "problems.jsonl", *PROBLEMS)
+    pytester.makepyfile(test_programs=TEST)
     providers(Trouble(nodes).answer)
+    killing = Thread(target=kill_later, args=[nodes, pytester.path / "reports" / "cluster"])
+    killing.start()
 
-    result = pytester.runpytest_subprocess(*M, *cluster, "--crmeval-run", "cluster", timeout=300)
+    result = pytester.runpytest_subprocess(
+        *M, "--crmeval-cluster", nodes.address, "--crmeval-run", "cluster", timeout=150
+    )
+    killing.join()
     providers()
-    pytester.runpytest(*M, "-p", "no:xdist", "--crmeval-run", "here")
+    pytester.runpytest(*M, "-p", "no:xdist", "--crmeval-run", "here", "--crmeval-fresh")
 
-    for line in ("crmeval cluster: 2 players on *", "crmeval cluster: * has ended", "crmeval cluster: * has joined"):
-        result.stdout.fnmatch_lines([line])
-    there, here = (json.loads(Path(pytester.path, "reports", f"{run}.json").read_text()) for run in ("cluster", "here"))
+    for line in ("2 players on *", "node2 * has ended", "node3 * has joined", "node3 * has ended"):
+        result.stdout.fnmatch_lines([f"crmeval cluster: {line}"])
+    there, here = report(pytester, "cluster"), report(pytester, "here")
     assert figures(here) == figures(there)
-    lines = Path(pytester.path, "reports", "cluster", "trials.jsonl").read_text().splitlines()
-    assert 60 == sum('{"trial"' in line for line in lines)
+    assert 90 == next(each["checkpoint"]["judged"] for each in there["results"] if each["checkpoint"])
+    journal = (pytester.path / "reports" / "cluster" / "trials.jsonl").read_text()
+    assert 61 == journal.count('{"trial"')
     assert not found(CANARY, nodes.folder)
     assert found("NodePlayer", nodes.folder)
+
+
+def report(pytester: pytest.Pytester, run: str) -> dict[str, Any]:
+    """Return the report of a run."""
+    document: dict[str, Any] = json.loads((pytester.path / "reports" / f"{run}.json").read_text())
+    return document
+
+
+def verdicts(folder: Path) -> int:
+    """Count the verdicts in the results of a run."""
+    return sum(path.read_bytes().count(b"\n") - 1 for path in folder.glob("eval_*/*.jsonl"))
 
 
 def found(text: str, folder: Path) -> list[str]:

@@ -11,7 +11,7 @@ from pytest_crmeval.domain.file_outcome import TestVerdict
 from pytest_crmeval.journal.solutions.outcomes import SolutionOutcome, Ungradable
 from pytest_crmeval.ports.sandbox import Execution, Limits, Prepared, Program, ProgramInput, Sandbox, SandboxError
 from pytest_crmeval.solutions.play.sandbox_proxy import SandboxProxy
-from pytest_crmeval.solutions.play.solution import ProgramJudge, ungradable
+from pytest_crmeval.solutions.play.solution import ProgramJudge, Rules, ungradable
 from pytest_crmeval.solutions.problem import Problem
 from pytest_crmeval.solutions.solution import Solution
 
@@ -20,6 +20,7 @@ AHEAD = 2
 TIME_IS_UP = "the time limit of the file was reached"
 Judged = SolutionOutcome | Ungradable
 Judging = Callable[[Solution], Judged]
+ProblemOf = Callable[[str], Problem | None]
 
 
 @dataclass(slots=True)
@@ -104,7 +105,15 @@ class _Run:
         self._prepared.contradicted()  # type: ignore[attr-defined] # it has one if it confirms
 
 
-def judging_by(problem_of: Callable[[str], Problem | None], judge: ProgramJudge, sandbox: Sandbox) -> Judging:
+@contextmanager
+def judging_in(sandbox: Sandbox, problem_of: ProblemOf, rules: Rules, clock: Deadline) -> Iterator[Judging]:
+    """Yield a function that judges a solution in a sandbox, as long as there is time."""
+    timed = Timed(sandbox, clock)
+    with ProgramJudge(timed, rules) as judge:
+        yield judging_by(problem_of, judge, timed)
+
+
+def judging_by(problem_of: ProblemOf, judge: ProgramJudge, sandbox: Sandbox) -> Judging:
     """Return a function that judges a solution by its problem, for any thread."""
 
     def judged(solution: Solution) -> Judged:

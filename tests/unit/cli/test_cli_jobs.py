@@ -51,6 +51,7 @@ def submitted(*arguments: str) -> list[str]:
         ("evals --agent claude --agent oracle", "evals --crmeval-agent=claude --crmeval-agent=oracle"),
         ("--limit 10 --concurrent 5 -n 3", "evals --crmeval-sample=10 --crmeval-inflight=5 --numprocesses=3"),
         ("--workers 2 -k quote -m refusal", "evals --numprocesses=2 -k quote -m refusal"),
+        ("--cluster 10.0.0.5:6379", "evals --crmeval-cluster=10.0.0.5:6379"),
         ("evals -- -x --crmeval-budget 5", "evals -x --crmeval-budget 5"),
         ("-- --crmeval-set max_steps=5", "evals --crmeval-set max_steps=5"),
         ("--agent mute -- -k one", "evals --crmeval-agent=mute -k one"),

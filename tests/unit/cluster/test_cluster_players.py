@@ -3,33 +3,46 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import version
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from pytest_crmeval.cluster.players import Cluster, Players
 from pytest_crmeval.cluster.ray_cluster import Node
-from pytest_crmeval.cluster.setup import NodeFacts, PlayerSetup
+from pytest_crmeval.cluster.setup import Begun, NodeFacts, NodeSandbox, PlayerSetup
 from pytest_crmeval.options.values import ClusterOptions
 from pytest_crmeval.player.context import SetupError
 
 OPTIONS = ClusterOptions(address="10.0.0.1:6379", insecure=False, players=2, resources={}, runtime_env={})
-SETUP: Any = "the setup"
+SETUP = PlayerSetup(
+    options=cast("Any", "no options"),
+    specs=(),
+    markers=(),
+    slots=1,
+    shared_server=False,
+    environment={"OPENAI_API_KEY": "sk-1"},
+    opinions={},
+    colored=False,
+    programs=True,
+    hidden=(),
+)
 GOOD = NodeFacts(version=version("pytest-crmeval"), has_token=True)
 
 
 class FakePlayer:
     """A player that answers with what it was given."""
 
-    def __init__(self, facts: NodeFacts, refusal: str) -> None:
-        self._answers = {"facts": facts, "begin": refusal}
+    def __init__(self, facts: NodeFacts, refusal: str, level: str) -> None:
+        self._facts = facts
+        self._begun = Begun(refusal=refusal, level=level)
         self.calls: list[str] = []
 
-    def call(self, method: str, *_: object, seconds: float | None = None) -> Any:  # noqa: ANN401 (of any method)
-        """Note the call."""
+    def call(self, method: str, *arguments: object, seconds: float | None = None) -> Any:  # noqa: ANN401 (of any method)
+        """Note the call, and answer it."""
         del seconds
         self.calls.append(method)
-        return self._answers.get(method)
+        found = NodeSandbox(name=f"local ({arguments[0]})", identity="python") if arguments else None
+        return {"facts": self._facts, "begin": self._begun, "judge_programs": found}[method]
 
     def kill(self) -> None:
         """Note it."""
@@ -44,10 +57,15 @@ class FakeCluster:
         self.started: list[FakePlayer] = []
         self._answers = facts, refusal
 
+    def cores(self, node: Node) -> int:
+        """Return the CPUs of the node."""
+        return node.cpus
+
     def start(self, node: Node) -> FakePlayer:
         """Start a player."""
         assert node in self.nodes
-        self.started.append(FakePlayer(*self._answers))
+        level = {"a": "namespaces", "b": "landlock"}[node.id]
+        self.started.append(FakePlayer(*self._answers, level))
         return self.started[-1]
 
     def close(self) -> None:
@@ -66,6 +84,15 @@ def test_each_node_gets_as_many_players_as_the_options_say() -> None:
     opened.open()
 
     assert 4 == len(opened) == len(cluster.started)
+    assert 4 == opened.cores
+
+
+def test_all_nodes_run_programs_at_the_level_of_the_weakest() -> None:
+    opened = players(FakeCluster())
+
+    opened.open()
+
+    assert ("local (landlock)", "python") == opened.sandbox
 
 
 @pytest.mark.parametrize(
@@ -92,20 +119,9 @@ def test_cluster_without_tokens_can_be_accepted() -> None:
 
     players(cluster, replace(OPTIONS, insecure=True)).open()
 
-    assert all(["facts", "begin"] == player.calls for player in cluster.started)
+    assert all(["facts", "begin", "judge_programs"] == player.calls for player in cluster.started)
 
 
 def test_setup_of_a_player_does_not_show_its_keys() -> None:
     """Ray logs the text of values in errors."""
-    setup = PlayerSetup(
-        options=SETUP,
-        specs=(),
-        markers=(),
-        slots=1,
-        shared_server=False,
-        environment={"OPENAI_API_KEY": "sk-1"},
-        opinions={},
-        colored=False,
-    )
-
-    assert "sk-1" not in repr(setup)
+    assert "sk-1" not in repr(SETUP)
