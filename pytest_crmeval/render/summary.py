@@ -102,7 +102,7 @@ def _certainty(ruling: Ruling) -> Iterator[str]:
 def idle(gates: Sequence[Gate]) -> Iterator[str]:
     """Yield one line per gate that was not evaluated."""
     for gate in gates:
-        what = f"{gate.subject} in {gate.suite}" if gate.subject.removeprefix(EACH) else gate.suite
+        what = f"{gate.subject!r} in {gate.suite!r}" if gate.subject.removeprefix(EACH) else repr(gate.suite)
         yield f"gate {gate.text}: not evaluated (this run does not evaluate {what})"
 
 

@@ -389,7 +389,7 @@ def test_gate_is_not_evaluated_if_its_whole_suite_was_skipped(asking: Made) -> N
         [
             "gate q.pass_rate >= 0.9: holds (pass_rate is 1.000; *",
             "gate qq.pass_rate >= 0.9: BREACHED (the run has no suite 'qq')",
-            "gate judged.pass_rate >= 0.9: not evaluated (this run does not evaluate judged)",
+            "gate judged.pass_rate >= 0.9: not evaluated (this run does not evaluate 'judged')",
         ]
     )
 
@@ -413,7 +413,7 @@ def test_selected_suite_is_not_evaluated_by_gates_of_others(asking: Made, agent:
     result = pytester.runpytest(*NO_XDIST, "--crmeval-suite", "q", "--crmeval-agent", f"bots:{agent}")
 
     assert status == result.ret
-    result.stdout.fnmatch_lines(["gate crm.pass_rate >= 0.0: not evaluated (this run does not evaluate crm)"])
+    result.stdout.fnmatch_lines(["gate crm.pass_rate >= 0.0: not evaluated (this run does not evaluate 'crm')"])
 
 
 def test_run_that_is_finished_except_for_skipped_questions_is_resumed(asking: Made) -> None:

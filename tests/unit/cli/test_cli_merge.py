@@ -81,7 +81,7 @@ def test_merge_skips_gates_of_suites_that_no_shard_selected(
     status = cli.main(["merge", "a", "b", "-o", "out"])
 
     assert (0 if named else 1) == status
-    shown = "not evaluated (this run does not evaluate q)" if named else "BREACHED (the run has no suite 'q')"
+    shown = "not evaluated (this run does not evaluate 'q')" if named else "BREACHED (the run has no suite 'q')"
     assert f"gate q.passed > 0: {shown}" in capsys.readouterr().out.splitlines()
 
 
@@ -123,7 +123,7 @@ def test_merge_reports_what_the_shards_skipped(folder: Path, capsys: pytest.Capt
     assert [
         *left_out,
         "gate crn.passed > 0: BREACHED (the run has no suite 'crn')",
-        "gate q.passed > 0: not evaluated (this run does not evaluate q)",
+        "gate q.passed > 0: not evaluated (this run does not evaluate 'q')",
     ] == shown[2:-2]
     assert set(left_out) <= set(capsys.readouterr().out.splitlines())
 
