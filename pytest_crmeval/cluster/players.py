@@ -27,7 +27,7 @@ ALONE_SECONDS = 60.0
 STARTS = 3
 """How often a player is started in one place of a node."""
 INSECURE = (
-    "its cluster is without token authentication, so any machine on its network can run programs on it; "
+    "the cluster has no token authentication, so any machine on its network can run programs on it; "
     "start the cluster with RAY_AUTH_MODE=token, or add --crmeval-cluster-insecure"
 )
 
@@ -236,7 +236,7 @@ class Players:
             if not self._closing.is_set():
                 self._report(f"{player.name} ({player.node.address}) has ended")
 
-        lost = f"node lost: {player.name} ({player.node.address}) ended while playing it, and so did another before"
+        lost = f"node lost: {player.name} ({player.node.address}) ended while playing it, as another had before"
         connect(PlayerPipe(player.remote, player.name, ended), player.name, lost)
 
     def _end(self, player: _Player) -> None:

@@ -98,7 +98,7 @@ def test_all_nodes_run_programs_at_the_level_of_the_weakest() -> None:
 @pytest.mark.parametrize(
     ("facts", "refusal", "message"),
     [
-        (replace(GOOD, has_token=False), "", "without token authentication"),
+        (replace(GOOD, has_token=False), "", "no token authentication"),
         (replace(GOOD, version="0.0.1"), "", "has pytest-crmeval 0.0.1"),
         (GOOD, "unknown agent 'bots:Mine'", "the node [ab]: unknown agent 'bots:Mine'"),
     ],
