@@ -102,6 +102,7 @@ def main() -> None:
         print(f"without an index: {opened(reports, last):.2f} s from the command to the list of runs", flush=True)
         start = time.perf_counter()
         with viewer(reports) as url:
+            time.sleep(1.0)  # the list of runs is shown before the index is begun
             while "Index:" in fetched(url)[1]:
                 time.sleep(1.0)
             print(f"index complete after {time.perf_counter() - start:.0f} s", flush=True)

@@ -26,7 +26,7 @@ from pytest_crmeval.controller.redaction import redact_secrets
 from pytest_crmeval.controller.signals import Signals
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.wire import decoded
-from pytest_crmeval.player.closing import close_models
+from pytest_crmeval.player.closing import close_models, close_telemetry
 from pytest_crmeval.player.remote import Playbooks, RemoteControl, RemoteServer
 
 
@@ -99,6 +99,10 @@ class Worker:
     def refuse(self, why: str) -> None:
         """Make the controller end the run, because an error in a worker would be a crash."""
         self.channel.tell(Refuse(why))
+
+    def pytest_sessionfinish(self) -> None:
+        """Send traces and metrics now: xdist ends a worker that lives longer than its session by a few seconds."""
+        close_telemetry()
 
     def pytest_unconfigure(self) -> None:
         """Close connections, and restore the signal handlers.

@@ -122,6 +122,27 @@ def test_a_trial_is_a_trace_of_turns_model_calls_and_tools(
     assert 1 == counted.as_int
 
 
+def test_metrics_of_a_worker_are_sent_before_xdist_ends_it(project: Project, receiver: Receiver) -> None:
+    """Other plugins may need the seconds that xdist gives a worker after its session."""
+    pytester = project([case("one")], ini="crmeval_otel = on")
+    pytester.makepyfile(
+        abrupt="""
+        import os
+        import pytest
+
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_unconfigure(config):
+            if hasattr(config, "workerinput"):
+                os._exit(0)
+        """
+    )
+
+    pytester.runpytest("--crmeval-agent=bots:Half", "-n", "1", "-p", "abrupt")
+
+    assert "crmeval.trials" in receiver.metrics
+    assert [1] == [span.name.startswith("invoke_agent") for span in receiver.spans if not span.parent_span_id]
+
+
 def test_content_is_sent_only_if_it_is_asked_for_and_redacted(
     project: Project, providers: Providers, receiver: Receiver
 ) -> None:
