@@ -8,8 +8,10 @@ import pytest
 
 from pytest_crmeval import cli
 from pytest_crmeval.domain.json import Json
+from pytest_crmeval.journal.jobs import State
 from pytest_crmeval.journal.reader import RunRecord, read
 from pytest_crmeval.journal.solutions.results import earlier_results
+from pytest_crmeval.journal.status import RunWatcher
 from pytest_crmeval.journal.transcripts import dialogue_of
 from pytest_crmeval.report import files
 from pytest_crmeval.report.report import Report
@@ -79,6 +81,14 @@ def test_old_dialogues_and_results_of_programs_are_read(record: RunRecord) -> No
     assert ["user", "agent"] == speakers["exact-planet-red"]
     assert results
     assert ["AC", "AC", "AC"] == [line["verdict"] for line in results.records()]
+
+
+def test_status_of_an_old_run_is_read_without_the_monotonic_clock(record: RunRecord) -> None:
+    """Journals of that time have only the time of day."""
+    status = RunWatcher(RUN).look(now=2e9)
+
+    assert (State.FINISHED, len(record.trials), 0) == (status.state, status.whole.done, status.whole.errored)
+    assert status.seconds == pytest.approx(1.435)
 
 
 def test_page_of_an_old_run_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
