@@ -86,9 +86,14 @@ class Contrast(Record, frozen=True, kw_only=True):
     """Cases that errored, are invalid or were not run in one of the two: not paired."""
 
     @property
+    def is_control(self) -> bool:
+        """Whether the subject only checks the harness."""
+        return self.subject in CONTROLS
+
+    @property
     def is_tested(self) -> bool:
         """Whether it counts in the correction: controls, and contrasts with too few cases to show anything, don't."""
-        return self.p is not None and self.paired >= FEWEST and self.subject not in CONTROLS
+        return self.p is not None and self.paired >= FEWEST and not self.is_control
 
     @property
     def significant(self) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
+from pytest_crmeval.agents import CONTROLS
 from pytest_crmeval.domain.redaction import Redactor, secrets_in
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.wire import encoded, encoded_quickly
@@ -200,6 +201,7 @@ class Site:
             "",
             status=status,
             has_trials=bool(status.whole.done),
+            controls=CONTROLS,
             failures=[(trial, reason_of(trial)) for trial in failed],
             now=live.read(folder) if status.state is State.RUNNING else live.LiveRun(),
             events=urlencode({"run": run}),

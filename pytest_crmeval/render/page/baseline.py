@@ -53,7 +53,8 @@ class ContrastView:
         found = self.contrast
         other = f" vs {found.baseline_subject}" if found.baseline_subject != found.subject else ""
         by = " (pass@1)" if found.difference and found.p is None else ""  # of checkpoints
-        return f"{found.suite} × {found.subject}{other}{by}"
+        control = " (control)" if found.is_control else ""
+        return f"{found.suite} × {found.subject}{other}{control}{by}"
 
     @property
     def mood(self) -> str:
@@ -135,7 +136,7 @@ def baseline_of(comparison: Comparison) -> BaselineView:
                 lists=[_list(each, name, changes) for name in LISTS if (changes := getattr(each, name))],
                 widest=widest,
             )
-            for each in comparison.contrasts
+            for each in sorted(comparison.contrasts, key=lambda contrast: contrast.is_control)
         ],
         correction=comparison.correction,
         missing=[*comparison.cautions, *comparison.missing],

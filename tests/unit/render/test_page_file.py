@@ -218,10 +218,13 @@ def test_direction_characters_cannot_reverse_numbers(tmp_path: Path) -> None:
 
 def test_controls_are_marked_beside_other_subjects(tmp_path: Path) -> None:
     """The oracle is a control; an agent is not."""
-    report = keep(tmp_path, [trial("one"), trial(planned("one", subject="gpt-4.1"))])
+    found = keep(tmp_path, [trial("one"), trial(planned("one", subject="gpt-4.1"))])
+    contrasts = tuple(comparison([], [], subject).contrasts[0] for subject in ("oracle", "gpt-4.1"))
+    report = replace(found, comparison=replace(comparison([], []), contrasts=contrasts))
     text = page.write(report, tmp_path).read_text(encoding="utf-8")
 
     assert "oracle (control)</th>" in text
     assert "gpt-4.1</th>" in text
+    assert -1 < text.find("crm × gpt-4.1</th>") < text.find("crm × oracle (control)</th>")
     assert "| crm | oracle (control) |" in report_page(report)
     assert "| crm | gpt-4.1 |" in report_page(report)
