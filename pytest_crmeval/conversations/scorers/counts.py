@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from pytest_crmeval.conversations.scorers.lexicon import NOUNS, OWNERS, STATUS_KINDS, listed
+from pytest_crmeval.conversations.scorers.lexicon import NOUNS, STATUS_KINDS, listed
 from pytest_crmeval.conversations.scorers.mentions import Figure
 from pytest_crmeval.conversations.scorers.records import Key
 from pytest_crmeval.conversations.scorers.statements import Mention, Sentence
@@ -20,12 +20,7 @@ _THAT = re.compile(
 )
 """What stands between a number and what so many records are: 'two of them are still'."""
 _LISTED = re.compile(r"(?:^|[,:;(\u2013\u2014\n-]\s?|\band\s|\bwith\s|\bonly\s)$", re.IGNORECASE)
-_PLACES = {"no": 0, "only": 1, "sole": 1, "first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6}
 _FILTERS = ("stage", "status", "type")
-_ENDS = re.compile(
-    r"\s*(?:$|[.,;:!)]|(?:on|of|for|at|under|there|here|now|so far)\b|(?:we|you) have (?:with|on|for|at)\b"
-    r"|with (?:them|[A-Z])|in [A-Z])"
-)
 _COLUMNS = ("stage", "status", "owner", "client_id", "opportunity_id", "type", "industry", "entity_id")
 
 
@@ -47,33 +42,6 @@ def miscounts(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:
             possible |= {count - 1 for count in possible}
         if possible - {0.0} and number not in possible:
             yield f'"{sentence.text[mention.start : end]}": the count is wrong'
-
-
-def miscalled(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:
-    """Yield records that are said to be the only one or the second one, and are not."""
-    created = {write.key[0] for write in facts.records.written if write.old is None}
-    for before, word, noun in zip([None, *sentence.words], sentence.words, sentence.words[1:], strict=False):
-        number, kind = _PLACES.get(word.text, -1), NOUNS.get(noun.text, "")
-        if number < 0 or not kind or (number and noun.text.endswith("s")):
-            continue
-        if word.text not in ("only", "no") and kind not in created:
-            continue
-        place = Mention("count", number, word.start, word.end)
-        goes_on = sentence.text[word.end : noun.start].strip() or not _ENDS.match(sentence.text[noun.end :])
-        if (
-            goes_on
-            or sentence.sense(place) not in ("fact", "denied" if not number else "")
-            or sentence.asks
-            or (before and before.text in ("a", "next"))
-        ):
-            continue
-        owners = _owners(place, noun.end, sentence, facts)
-        if before and before.text in ("their", "its", "his", "her") and not owners:
-            owners = frozenset(key for key in facts.involved if key[0] in OWNERS[kind])
-        owners = owners or (frozenset() if number else sentence.topic)
-        possible = _possible([kind], owners, _filters(sentence, word.start, noun.end), facts, strict=True)
-        if possible - {0.0} and number not in possible and (number or owners):
-            yield f'"{sentence.text[word.start : noun.end]}": the count is wrong'
 
 
 def _counted(mention: Mention, sentence: Sentence, number: float) -> tuple[Iterable[str], int, Sequence[Mention]]:
@@ -99,9 +67,7 @@ def _filters(sentence: Sentence, start: int, end: int) -> Sequence[Mention]:
     return [m for m in said if _NEAR.fullmatch(sentence.text[end : max(end, m.start)])]
 
 
-def _possible(
-    kinds: Iterable[str], owners: frozenset[Key], filters: Sequence[Mention], facts: TurnFacts, *, strict: bool = False
-) -> set[float]:
+def _possible(kinds: Iterable[str], owners: frozenset[Key], filters: Sequence[Mention], facts: TurnFacts) -> set[float]:
     """Return how many records of these kinds there may be said to be."""
     records = facts.records
     found: set[float] = set()
@@ -112,16 +78,15 @@ def _possible(
             [*{key for keys in shown for key in keys}],
             [write.key for write in records.written if write.key[0] == kind],
         ]
-        found_all = any(shown) and not (strict or filters or records.gone or records.written)
+        found_all = any(shown) and not (filters or records.gone or records.written)
         wholes = [[key for key in live if owner in records.up(key)] for owner in facts.involved]
         wholes += [live] if not found_all else []  # a reply to a search counts what was found
         if owners:
             wholes = [[key for key in live if owner in records.up(key)] for owner in owners]
             wholes.append([key for key in live if records.up(key) & owners])
             shown = [[key for key in keys if records.up(key) & owners] for keys in shown]
-        for group in (*wholes, *(shown if not strict else ())):
-            whole = [records.rows[key] for key in group]
-            for rows in _parts(whole) if not strict else [whole]:
+        for group in (*wholes, *shown):
+            for rows in _parts([records.rows[key] for key in group]):
                 found.add(float(sum(all(holds(row, columns_of(m), m) for m in filters) for row in rows)))
     return found | {float(fact) for fact in facts.facts if isinstance(fact, int | float)}
 

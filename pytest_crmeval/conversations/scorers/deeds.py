@@ -61,7 +61,6 @@ _PAST = re.compile(
     r"|suspect|figur|misread|refus|reject|declin)ed)(?:\w+ed|took|put|sent|told|brought|dealt|wrote|drew|rang)"
 )
 """What one has done, beside looking, trying and understanding."""
-_ALONG = re.compile(r"\bso (?:has|have|did|was|were)\b")
 BRIEF = 5
 """Words after an action that may name what it was done to."""
 
@@ -140,22 +139,8 @@ def false_deeds(sentences: Sequence[Sentence], facts: TurnFacts) -> Iterator[str
         if outside or ((written or claims) and {*new} - created) or _says_nothing_new(clause, facts):
             false.append(clause)
     done = [f"{facts.records.label(write.key)} was {', '.join(sorted(write.deeds))}" for write in written]
-    false += [sentence.clauses[-1] for sentence in sentences if written and _along(sentence, facts)]
     for clause in false:
         yield f'"{clause.text}": {", ".join(done) or "nothing was written"}'
-
-
-def _along(sentence: Sentence, facts: TurnFacts) -> bool:
-    """Whether a sentence says that another record was changed in the same way: 'and so has Acme'."""
-    match = _ALONG.search(sentence.text) if sentence.stated else None
-    after = [name for name in sentence.names if match and name.start >= match.end()][:1]
-    kinds = {write.key[0] for write in facts.records.written}
-    nouns = (
-        {NOUNS[word] for word in sentence.words_between(match.end(), match.end() + 30) if word in NOUNS}
-        if match
-        else set()
-    )
-    return any(not name.keys & facts.written for name in after) or bool(not after and nouns and not nouns & kinds)
 
 
 def _says_nothing_new(clause: Clause, facts: TurnFacts) -> bool:

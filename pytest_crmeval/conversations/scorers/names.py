@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
 from pytest_crmeval.conversations.scorers.deeds import claims_in
 from pytest_crmeval.conversations.scorers.lexicon import CONTRASTS, NOUNS, OPEN, listed
@@ -18,10 +17,7 @@ _APART = CONTRASTS - _MILD
 _AT = re.compile(
     r"(?:(?!\b(?:and|or|but|while|plus|who|own\w*)\b)[^.;!?]){0,60}?(?:\b(?:at|with|for|of|from|under)\s+(?:the\s+)?|[,(\u2013\u2014]\s*)"
 )
-_WHOSE = re.compile(r"(?:['\u2019]s?)?\s+(?:\w+\s)?(?:(?:deal|contact|opportunity|document|file)s?[\s,:(]+)?")
 _AS = re.compile(r"\b(?:as|than|like)\s(?:the\s)?$")
-_OWNED = frozenset({"contact_id", "opportunity_id", "document_id"})
-"""Kinds of records that belong to others, and have names."""
 _PLACED = frozenset({"note_id", "document_id"})
 """Kinds of records that are put on others."""
 _ITEMS = listed("it note remark comment document text sentence")
@@ -95,14 +91,3 @@ def unasked(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:
             other = name.kinds == kinds and not name.keys & facts.asked_for
             if other and words_of(str(name.value)) not in words_of(facts.user):
                 yield f'"{name.value}": not among what was asked for'
-
-
-def strangers(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:
-    """Yield a name beside that of a client which it does not belong to: 'Ada King at Acme', "Acme's deal Fleet"."""
-    for one, other in pairwise(sentence.names if not sentence.asks else ()):
-        between = sentence.text[one.end : other.start]
-        for child, parent, tied in ((one, other, _AT.fullmatch(between)), (other, one, _WHOSE.fullmatch(between))):
-            above = {key for own in child.keys for key in facts.records.up(own) if key[0] == "client_id"}
-            related = tied and parent.kinds == {"client_id"} and child.kinds <= _OWNED and not above & parent.keys
-            if related and above and {sentence.sense(child), sentence.sense(parent)} == {"fact"}:
-                yield f'"{sentence.text.strip()}": {child.value} belongs to {facts.records.label(min(above))}'

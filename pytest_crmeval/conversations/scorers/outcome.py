@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from pytest_crmeval.conversations.references import rows_of
 from pytest_crmeval.conversations.scorers.deeds import claims_in, denied, says_done
 from pytest_crmeval.conversations.scorers.facts import MANY, NOTHING, names_of
-from pytest_crmeval.conversations.scorers.lexicon import FIELDS, OPEN, denies, listed
-from pytest_crmeval.conversations.scorers.mentions import Figure, Reading, read, words_of
+from pytest_crmeval.conversations.scorers.lexicon import FIELDS, denies, listed
+from pytest_crmeval.conversations.scorers.mentions import Reading, read, words_of
 from pytest_crmeval.conversations.scorers.statements import Sentence
-from pytest_crmeval.conversations.scorers.turn_facts import TurnFacts, asked_facts, same
+from pytest_crmeval.conversations.scorers.turn_facts import TurnFacts, asked_facts
 from pytest_crmeval.conversations.scorers.turns import Played
-from pytest_crmeval.conversations.scorers.values import RULES
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.ports.crm_calls import writes
 
@@ -41,30 +40,6 @@ _COURTESY = re.compile(
     r"|a summary) "
 )
 """Questions that are only polite."""
-_ILL_FORMED = (
-    r"valid (?:email|address|one)|(?:email|address) (?:is|was)(?:nt| not)? (?:in)?valid|malformed"
-    r"|(?:well|correctly|properly) formed"
-)
-_TAKEN = r"already (?:exists|have|taken|in use|uses)|exists already|uses .* already|duplicate|is taken"
-_REASONS = tuple(
-    (re.compile(f" (?:{reason}) "), re.compile(answer))
-    for reason, answer in (
-        (_ILL_FORMED, "email format"),
-        (r"(?:belongs to|in use by|taken by) (?:another|a different|someone)|another client has", "already exists"),
-        (r"(?:lost|won|closed) deals? cant", "closed"),
-        (r"in the past|already past", "today or in the future"),
-        (r"permissions?|authori[sz]ed|privileges|credentials|restricted|not allowed to \w+ it", "permission"),
-        (r"(?:file|document|attachment) .*(?:large|big|size)", "size"),
-        (_TAKEN, "already exists"),
-        (rf"(?:{_TAKEN}) .*name|name .*(?:{_TAKEN})", "already exists with name"),
-        (r"(?:find|located?|no) (?:a|any|such)? ?(?:\w+ )?(?:named|called|by that name)", "not found"),
-    )
-)
-"""Words of a reason, and what the CRM has said if it is the right one."""
-_THERE = re.compile(
-    r" (?:(?:found|find|located|see) (?:that|the|your|this|it)|belongs to|had been(?! deleted| removed)) "
-)
-_LIMITS = listed("exceed exceeds maximum limit capped caps")
 _UNSURE = listed("know sure idea help assist say answer")
 _EMPTY = listed("empty zero 0")
 _NOT_FIELDS = frozenset({*FIELDS, "date", "fields"})
@@ -97,7 +72,7 @@ def wrong_outcome(  # noqa: PLR0911 (one for each outcome)
     idle = expected.asks or turn.calls_nothing or not expected.succeeds
     if not facts.records.written and idle and (words := says_done(said)):
         return f'"{words}": nothing was written'
-    return wrong_reason(said, facts) if not expected.succeeds else ""
+    return ""
 
 
 def _says_nothing(sentence: Sentence) -> bool:
@@ -133,23 +108,6 @@ def invites_answer(text: str) -> bool:
     """Whether a reply asks for something, with a question mark or without; politeness does not count."""
     sentences = ((sentence, words_of(sentence)) for sentence in _SENTENCE_END.split(text))
     return any(("?" in said or _INVITES.search(words)) and not _COURTESY.search(words) for said, words in sentences)
-
-
-def wrong_reason(sentences: Sequence[Sentence], facts: TurnFacts) -> str:
-    """Return where a reply gives another reason than the CRM; empty if it does not."""
-    answer = words_of(" ".join(error.message for error in facts.errors))
-    missing = {error.kind for error in facts.errors} == {"not_found"}
-    for clause in (clause for sentence in sentences for clause in sentence.stated if facts.errors):
-        text = words_of(clause.text)
-        there = missing and _THERE.search(text) and not clause.denies
-        wrong = any(reason.search(text) and not right.search(answer) for reason, right in _REASONS)
-        limits = [m.value for m in clause.mentions if isinstance(m.value, Figure) and clause.said & _LIMITS]
-        cells = (cell for row in facts.records.rows.values() for cell in row.values())
-        known = [*RULES, *(figure.value for figure in facts.asked.figures), *cells]
-        other = any(not any(same(limit, each) for each in known) for limit in limits)
-        if other or ((there or wrong) and not OPEN & clause.said):
-            return f'"{clause.text}": the CRM said "{facts.answers.strip()}"'
-    return ""
 
 
 def missing_facts(text: str, said: Sequence[Sentence], turn: Played, facts: TurnFacts) -> str:

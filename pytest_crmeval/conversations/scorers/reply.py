@@ -2,16 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 
-from pytest_crmeval.conversations.scorers.counts import miscalled, miscounts
+from pytest_crmeval.conversations.scorers.counts import miscounts
 from pytest_crmeval.conversations.scorers.deeds import false_deeds
-from pytest_crmeval.conversations.scorers.names import misplaced, strangers, unasked, wrong_names
+from pytest_crmeval.conversations.scorers.names import misplaced, unasked, wrong_names
 from pytest_crmeval.conversations.scorers.number_words import in_digits
 from pytest_crmeval.conversations.scorers.outcome import missing_facts, wrong_outcome
-from pytest_crmeval.conversations.scorers.ranks import misranked
 from pytest_crmeval.conversations.scorers.reading import sentences_of
 from pytest_crmeval.conversations.scorers.records import Records
 from pytest_crmeval.conversations.scorers.statements import Sentence
-from pytest_crmeval.conversations.scorers.steps import wrong_steps
 from pytest_crmeval.conversations.scorers.texts import untrue_texts
 from pytest_crmeval.conversations.scorers.turn_facts import TurnFacts, facts_after
 from pytest_crmeval.conversations.scorers.turns import Played, Remembered, reason_of, turns_of
@@ -63,17 +61,7 @@ def fault_of(turn: Played, facts: TurnFacts) -> str:
 def _untrue(said: Sequence[Sentence], turn: Played, facts: TurnFacts) -> Iterator[str]:
     """Yield what a reply says that is not so."""
     for sentence in said:
-        for rule in (
-            untrue_values,
-            wrong_steps,
-            untrue_texts,
-            strangers,
-            misplaced,
-            miscounts,
-            miscalled,
-            misranked,
-            unasked,
-        ):
+        for rule in (untrue_values, untrue_texts, misplaced, miscounts, unasked):
             yield from rule(sentence, facts)
     yield from false_deeds(said, facts)
     if turn.expectation.succeeds and not turn.expectation.asks:

@@ -1,12 +1,12 @@
-"""Texts of a reply that no record and no message has: quotations, names, and what fields are said to hold."""
+"""Texts of a reply that no record and no message has: quotations and names."""
 
 import re
 from collections.abc import Iterator
 
-from pytest_crmeval.conversations.scorers.lexicon import CHOICES, DEEDS, FIELDS, NOUNS, OPEN, listed
+from pytest_crmeval.conversations.scorers.lexicon import CHOICES, DEEDS, FIELDS, NOUNS, listed
 from pytest_crmeval.conversations.scorers.mentions import COUNTS, MONTHS, words_of
 from pytest_crmeval.conversations.scorers.statements import Mention, Sentence
-from pytest_crmeval.conversations.scorers.turn_facts import KINDS, TurnFacts, subjects
+from pytest_crmeval.conversations.scorers.turn_facts import TurnFacts
 
 _ORDINARY = listed(
     "i crm id ids ok am pm monday tuesday wednesday thursday friday saturday sunday mr mrs ms dr usd eur gbp chf "
@@ -14,16 +14,6 @@ _ORDINARY = listed(
 ).union(MONTHS, CHOICES, NOUNS, FIELDS, DEEDS, COUNTS)
 """Words in capitals that are not names."""
 _FILE = re.compile(r"\b[\w-]+(?:\.[\w-]+)*\.(?:csv|docx?|key|pdf|pptx?|txt|xlsx|zip|rar)\b")
-_FIELDS = listed("email mail phone owner title industry notes")
-_LACKING = listed("no neither nor without empty blank missing lacks unset")
-_UNTIL = OPEN | listed("had was were until before previously other others change changed changes yet")
-_LABEL = re.compile(
-    r":\s+(?P<label>[^:]+?)(?=, [A-Z][\w -]{0,20}: |$)"
-    r"|(?:\s(?:is|to|now|reads|as|field|says)){0,3}\s(?P<text>[A-Z][\w&-]+(?:\s(?:(?:of|and|&)\s)?[A-Z][\w&-]+)*)"
-)
-"""What a field is said to hold: 'Industry: Shipping', 'title is now Chief Clerk'."""
-_NOT_SET = re.compile(r"(?:none|no|nothing|empty|blank|not|unset|unassigned)\b|n/a|[-(\u2013\u2014]", re.IGNORECASE)
-NEAR = 6
 SHORTEST = 3
 
 
@@ -31,7 +21,6 @@ def untrue_texts(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:
     """Yield each text of a sentence that is not as a record or a message has it."""
     if not sentence.asks:
         yield from _altered_quotes(sentence, facts)
-        yield from _wrong_fields(sentence, facts)
         yield from _unknown_names(sentence, facts)
 
 
@@ -43,31 +32,6 @@ def _altered_quotes(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:
     for text in (*parts, *_FILE.findall(sentence.text)):
         if not facts.has_heard(text):
             yield f'"{text}": no record or message has this text'
-
-
-def _wrong_fields(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:
-    """Yield fields that are said to be empty, or to hold a text, and are not so in any record that is meant."""
-    for word in (word for word in sentence.words if word.text in _FIELDS):
-        column, clause = FIELDS[word.text][0], sentence.clause(word.start)
-        match = _LABEL.match(sentence.text, word.end)
-        near = {*sentence.words_between(clause.start, word.start)[-NEAR:]} | (
-            clause.said & {"empty", "blank", "missing", "unset"}
-        )
-        if match and column not in ("email", "phone") and (match["label"] or column in ("title", "industry")):
-            said = (match["label"] or match["text"]).strip(' ."\u201c\u201d')
-            said = "" if _NOT_SET.match(said) else said
-        elif near & _LACKING and not clause.said & _UNTIL:
-            said = ""
-        else:
-            continue
-        mention = Mention("text", said, word.start, word.end, column=column)
-        keys = [*subjects(mention, sentence, facts), *facts.base, *sentence.topic]
-        keys = [key for key in keys if key[0] in KINDS[column] and column in facts.records.rows[key]]
-        cells = [words_of(str(facts.records.rows[key][column] or "")) for key in keys]
-        right = any(words_of(said).startswith(cell) if said else not cell.strip() for cell in cells)
-        if keys and not right and sentence.sense(mention) != "open":
-            has = facts.records.rows[keys[0]][column] or f"no {column}"
-            yield f'"{clause.text}": {facts.records.label(keys[0])} has {has}'
 
 
 def _unknown_names(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:

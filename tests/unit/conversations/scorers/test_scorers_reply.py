@@ -848,13 +848,11 @@ def test_refusal_may_be_reported_by_its_reason(text: str) -> None:
         "It has a new amount of 12,000,000. What next?",
         "Its amount of 12,000,000 stays from here on, at 12,000,000 now.",
         "Consider it done, no trouble at all.",
-        "Refused: that day is in the past.",
-        "Refused, because the address looks malformed.",
         "The limit is 5,000,000, so this was refused.",
     ],
 )
 def test_a_reply_that_claims_what_was_refused_fails(text: str) -> None:
-    """Not every no, not and nothing refuses; nor does another reason than that of the CRM."""
+    """Not every no, not and nothing refuses; nor does a wrong limit."""
     assert said(asks("Raise it to 12 million.", OVER, refusal=""), text, LIMIT)
 
 

