@@ -10,7 +10,6 @@ from pytest_crmeval.conversations.scorers.lexicon import (
     DEEDS,
     DENIALS,
     FIELDS,
-    LOOSE,
     NOUNS,
     OPEN,
     denies,
@@ -163,7 +162,7 @@ def _is_false(claim: Claim, facts: TurnFacts) -> bool:
     done |= {"uploaded" for write in written if write.key[0] == "document_id"}
     if form == "past" and (not written or kind == "outside"):
         return False
-    if kind == "outside" or (form == "active" and not written) or _is_said_of_others(claim, facts):
+    if kind == "outside" or (form == "active" and not written):
         return True
     if kind in ("sent", "approved", "canceled", "closed") and kind not in done:
         rows = [facts.records.rows[key] for key in described_by(claim.clause, facts) or facts.base]
@@ -176,16 +175,6 @@ def _is_false(claim: Claim, facts: TurnFacts) -> bool:
     undone = kind in ("changed", "written") and form == "perfect" and not written and not state
     undone |= kind == "deleted" and not (facts.records.gone or cleared)
     return undone or _is_of_another(claim, facts)
-
-
-def _is_said_of_others(claim: Claim, facts: TurnFacts) -> bool:
-    """Whether an action is said of records that the turn has not written."""
-    if not facts.records.written or claim.form == "past":
-        return False
-    kinds = {kind for kind, _ in facts.written}
-    described = set() if claim.clause.said & LOOSE else described_by(claim.clause, facts)
-    meant = (claim.clause.keys, {key for key in described if key[0] in kinds})
-    return any(keys and not keys & facts.written for keys in meant)
 
 
 def described_by(clause: Clause, facts: TurnFacts) -> set[Key]:

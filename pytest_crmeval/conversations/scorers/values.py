@@ -34,7 +34,6 @@ _FROM = re.compile(r"\b(?:from|was|were|previously|formerly)\s(?:\w+\s)?[$\u20ac
 _COMPARED = re.compile(r"\b(?:over|above|below|than|from|what)\s+$")
 _ROUGHLY = listed("about roughly around nearly almost approximately")
 _KEPT = listed("remains stays still keeps kept remain unchanged untouched touched also")
-_FIRST = listed("originally original initially initial first once start started beginning today day")
 _SPANS = listed("days weeks months day")
 _UNDONE = OPEN | DENIALS | listed("instead still target planned pending locked remains stays editing")
 """Words beside which a value may be that of a call that the CRM has refused."""
@@ -140,7 +139,7 @@ def _fault(statement: StatedValue) -> str:
     mention, facts, found = statement.mention, statement.facts, statement.found
     past = [key for key in found if statement.was_of(key)]
     if statement.sense == "old" and past:
-        return _was_earlier(statement, past)
+        return ""
     held = [key for key in past if key in facts.records.gone or statement.is_of(key)]
     if held:
         return _unlike(statement, held)
@@ -157,16 +156,6 @@ def _fault(statement: StatedValue) -> str:
     there &= not common or bool(STATUS_KINDS[str(mention.value)] & {kind for kind, _ in facts.involved})
     free = mention.sort in ("type", "text") or (mention.sort not in _NUMBERS and not there)
     return "" if free or any(map(statement.was_of, facts.records.rows)) else UNKNOWN
-
-
-def _was_earlier(statement: StatedValue, past: Sequence[Key]) -> str:
-    """Return where a value is said as what the turn has overwritten, and is older than that."""
-    before, over = statement.facts.records.before, {*past} & {*statement.changed}
-    if not over or _FIRST & statement.sentence.spelled or {*past} - over:
-        return ""
-    if any(statement.is_of(key) or holds(before.get(key, {}), statement.columns, statement.mention) for key in over):
-        return ""
-    return statement.contradicted_by(min(over))
 
 
 def _unlike(statement: StatedValue, held: Sequence[Key]) -> str:
