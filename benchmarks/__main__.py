@@ -24,7 +24,7 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results.md"
 SCRIPTS = (
     *("inflight", "http_client", "limits", "overhead", "startup", "conversations", "models", "scale"),
-    *("sandbox", "cli", "view"),
+    *("sandbox", "cli", "view", "cluster"),
 )
 """The most important ones first."""
 

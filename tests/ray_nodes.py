@@ -49,7 +49,15 @@ class RayNodes:
     def wait(self, number: int) -> None:
         """Wait until a node has joined."""
         log = Path(self.folder, f"node{number}.log")
-        eventually(lambda: "Ray runtime started" in log.read_text(), f"{log} says that the node has started")
+        eventually(
+            lambda: "Ray runtime started" in log.read_text() or self._nodes[number].poll() is not None,
+            "the node starts",
+        )
+        assert self._nodes[number].poll() is None, log.read_text()
+
+    def processes(self) -> set[int]:
+        """Return the processes of all nodes."""
+        return {pid for node in self._nodes for pid in (node.pid, *descendants(node.pid))}
 
     def address_of(self, number: int) -> str:
         """Return the address of a node."""

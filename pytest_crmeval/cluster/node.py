@@ -56,7 +56,7 @@ class NodePlayer:
         try:
             check_models(context, setup.specs)
             if needs_server:
-                self._services.open_server(shared=setup.shared_server)
+                self._services.open_server(setup.shared_server)
             level = _strongest(setup) if setup.programs else ""
         except (SetupError, SandboxError) as error:
             return Begun(refusal=str(error).removeprefix("crmeval: "))

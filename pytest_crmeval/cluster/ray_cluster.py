@@ -37,16 +37,17 @@ class RayCluster:
 
     def __init__(self, options: ClusterOptions) -> None:
         """Connect, or start a cluster on this machine; SetupError if that fails."""
+        # Ray reads them when it is imported. A local cluster has a token of its own, so that none is left in the home.
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        if options.address == LOCAL:
+            os.environ.setdefault("RAY_AUTH_MODE", "token")
+            os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
         try:
             import ray
         except ImportError:
             raise SetupError("crmeval: --crmeval-cluster needs Ray: pip install 'pytest-crmeval[ray]'") from None
         self._ray: Any = ray
         self._options = options
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        if options.address == LOCAL:  # with a token of its own, so that Ray writes none into the home folder
-            os.environ.setdefault("RAY_AUTH_MODE", "token")
-            os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
         try:
             ray.init(
                 options.address,

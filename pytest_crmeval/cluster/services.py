@@ -28,19 +28,20 @@ class NodeServices:
         self._close = close
         self._embedded: EmbeddedServer | None = None
 
-    def open_server(self, *, shared: bool) -> None:
-        """Start the PostgreSQL of this node, or connect to the one that all share; SetupError if that fails."""
+    def open_server(self, shared: str) -> None:
+        """Start the PostgreSQL of this node, unless the one that all share is reachable; SetupError if that fails."""
         import psycopg
 
+        from pytest_crmeval.postgres.databases import Address
         from pytest_crmeval.postgres.embedded import EmbeddedServer, ServerUnavailable, find_binaries
 
         try:
-            if not shared:
-                self._embedded = EmbeddedServer(find_binaries())
-                self._embedded.wait()
-                self.server = NodeServer(self._embedded, self._run, self.leave)
+            if shared:
+                Address(shared).connect().close()
                 return
-            self.server.databases().address.connect().close()
+            self._embedded = EmbeddedServer(find_binaries())
+            self._embedded.wait()
+            self.server = NodeServer(self._embedded, self._run, self.leave)
         except (ServerUnavailable, psycopg.Error) as error:
             raise SetupError(str(error).strip().splitlines()[0]) from error
 

@@ -19,8 +19,8 @@ class PlayerSetup:
     """The kinds of case that are played."""
     slots: int
     """Cases that the player plays at the same time."""
-    shared_server: bool
-    """Whether all players use the PostgreSQL that the user gave; otherwise each brings its own."""
+    shared_server: str = field(repr=False)
+    """The PostgreSQL that the user gave, which all players use; empty: each brings its own."""
     environment: Mapping[str, str] = field(repr=False)
     """Keys and addresses of the models that are called; empty if none is."""
     opinions: Mapping[str, bytes]

@@ -128,7 +128,7 @@ class ClusterRun:
         from pytest_crmeval.cluster.setup import PlayerSetup
 
         context, specs = context_of(self._config), self._specs
-        shared_server = given_server(self._config) is not None
+        shared_server = given_server(self._config) or ""
         if any(map(is_atlas, specs)) and not (shared_server or given_database()):
             raise SetupError(
                 "crmeval: atlas keeps its telemetry in PostgreSQL, and each node of a cluster has its own; "

@@ -103,6 +103,19 @@ def test_report_is_the_same_although_nodes_died_and_joined(
     assert found("NodePlayer", nodes.folder)
 
 
+def test_agent_of_the_user_comes_with_the_runtime_environment(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cluster is started for the run, with a token; a node that can't import the agent would end the run."""
+    monkeypatch.delenv("CRMEVAL_DSN", raising=False)
+    pytester = project(ini='crmeval_cluster_runtime_env = {"working_dir": "."}')
+
+    result = pytester.runpytest_subprocess("--crmeval-cluster", "local", "--crmeval-agent", "bots:Half", timeout=150)
+
+    result.assert_outcomes(passed=3)
+    result.stdout.fnmatch_lines(["crmeval cluster: 1 player on 127.0.0.2:* (Ray *)"])
+
+
 def report(pytester: pytest.Pytester, run: str) -> dict[str, Any]:
     """Return the report of a run."""
     document: dict[str, Any] = json.loads((pytester.path / "reports" / f"{run}.json").read_text())
