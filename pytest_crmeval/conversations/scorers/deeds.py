@@ -223,10 +223,12 @@ def denied(sentences: Sequence[Sentence], facts: TurnFacts, *, partly: bool = Fa
         said = {*words}
         part = facts.several and said & {"other", "rest", "second", "first"} and not said & {*FIELDS, "fields"}
         others = _OTHERS - {"other", "rest"} if part else _OTHERS
+        if not _denies_deed(words) or said & (others | {"had", "hadnt", "before", "you", "until"}):
+            continue
         before = [name.keys for name in clause.sentence.names if name.start < clause.end]
         meant = (clause.keys or frozenset().union(*before[-1:]), described_by(clause, facts))
         elsewhere = any(keys and not keys & facts.written for keys in meant) or _is_of_other_values(clause, facts)
-        if not _denies_deed(words) or elsewhere or said & (others | {"had", "hadnt", "before", "you", "until"}):
+        if elsewhere:
             continue
         if (words[:1] == ["nothing"] and not said & {*FIELDS}) or " do nothing " in f" {' '.join(words)} ":
             return clause.text
