@@ -3,6 +3,7 @@
 import logging
 import os
 import secrets
+import signal
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from pytest_crmeval.player.context import SetupError
 LOCAL = "local"
 LOOPBACK = "127.0.0.2"
 """The address of a local cluster. Ray replaces 127.0.0.1 by an address that other machines can reach."""
+HINT = "; if it uses token authentication, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN"
 PAUSE = 1.0
 """Seconds before a call to a node that can't be reached is repeated."""
 METHODS = 4
@@ -48,6 +50,7 @@ class RayCluster:
             raise SetupError("crmeval: --crmeval-cluster needs Ray: pip install 'pytest-crmeval[ray]'") from None
         self._ray: Any = ray
         self._options = options
+        ends = signal.getsignal(signal.SIGTERM)
         try:
             ray.init(
                 options.address,
@@ -58,7 +61,9 @@ class RayCluster:
             )
         except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
             reason = str(error).strip().splitlines()[0]
-            raise SetupError(f"crmeval: --crmeval-cluster {options.address}: {reason}") from None
+            token = "" if os.environ.get("RAY_AUTH_MODE") == "token" else HINT
+            raise SetupError(f"crmeval: --crmeval-cluster {options.address}: {reason}{token}") from None
+        signal.signal(signal.SIGTERM, ends)  # Ray would end the process at once
 
     def __str__(self) -> str:
         """Return the address of the cluster and the version of Ray."""

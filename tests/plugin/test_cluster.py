@@ -110,9 +110,18 @@ def test_agent_of_the_user_comes_with_the_runtime_environment(
     monkeypatch.delenv("CRMEVAL_DSN", raising=False)
     pytester = project(ini='crmeval_cluster_runtime_env = {"working_dir": "."}')
 
+    pytester.makepyfile(
+        test_signal="""
+        import signal
+
+        def test_sigterm_is_not_handled_by_ray():
+            assert signal.getsignal(signal.SIGTERM).__module__.startswith("pytest_crmeval.")
+        """
+    )
+
     result = pytester.runpytest_subprocess("--crmeval-cluster", "local", "--crmeval-agent", "bots:Half", timeout=150)
 
-    result.assert_outcomes(passed=3)
+    result.assert_outcomes(passed=4)
     result.stdout.fnmatch_lines(["crmeval cluster: 1 player on 127.0.0.2:* (Ray *)"])
 
 
