@@ -123,7 +123,7 @@ class TurnFacts:
     @cached_property
     def locked(self) -> frozenset[Key]:
         """The records of calls that the CRM has refused."""
-        ids = {value for arguments in self.refused for value in arguments.values()}
+        ids = {value for arguments in self.refused for value in arguments.values() if isinstance(value, str)}
         return frozenset(key for key in self.records.rows if key[1] in ids)
 
     def family(self, keys: Iterable[Key]) -> set[Key]:
@@ -160,7 +160,9 @@ def facts_after(turn: Played, records: Records, heard: list[str], today: str, ru
         reads=reads,
         asked_for=frozenset(wanted if searches and not turn.expectation.asks else ()),
         errors=[result.error for result in results if result.error],
-        refused=[dict(call.arguments) for call, result in turn.calls if result.refused],
+        refused=[
+            call.arguments for call, result in turn.calls if result.refused and isinstance(call.arguments, Mapping)
+        ],
     )
 
 
