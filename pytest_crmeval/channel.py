@@ -6,7 +6,7 @@ of a worker that dies arrive before the notification of its end. Without xdist t
 A new message is a new class here, and a handler for it in ``controller/messages.py``.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -94,39 +94,6 @@ class Settle(ChannelMessage[None]):
 @dataclass(frozen=True)
 class NextJob(ChannelMessage[str | None]):
     """Wait for a case to play; the answer is its key, or None when there are no more."""
-
-
-@dataclass(frozen=True)
-class NextCase(ChannelMessage[bytes | None]):
-    """Wait for a case to play on another machine; the answer is the case with its content, or None."""
-
-
-@dataclass(frozen=True)
-class NextProgram(ChannelMessage[tuple[int, bytes]]):
-    """Wait for a program of a solution file to judge on another machine; the answer is its number and its content."""
-
-
-@dataclass(frozen=True)
-class ProgramJudged(ChannelMessage[None]):
-    """A program was judged on another machine."""
-
-    number: int
-    outcome: bytes = b""
-    """As JSON."""
-    is_gradable: bool = True
-    """Whether there is a verdict; otherwise the outcome says why there can be none."""
-    notes: Sequence[str] = ()
-    """What to know about the verdicts of this machine."""
-    error: str = ""
-    """Why the judge failed; empty if it did not."""
-
-
-@dataclass(frozen=True)
-class FindProblem(ChannelMessage[bytes]):
-    """Ask for a problem of a solution file, with its tests."""
-
-    file: int
-    problem: str
 
 
 @dataclass(frozen=True)

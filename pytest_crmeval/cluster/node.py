@@ -10,7 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 from tempfile import mkdtemp
 
-from pytest_crmeval.channel import Channel, NextCase, WorkerChannel
+from pytest_crmeval.channel import Channel, WorkerChannel
+from pytest_crmeval.cluster.messages import NextCase
 from pytest_crmeval.cluster.pipe import Messages, NodePipe
 from pytest_crmeval.cluster.programs import ProgramThreads
 from pytest_crmeval.cluster.services import NodeServices

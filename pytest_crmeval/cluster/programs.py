@@ -8,7 +8,8 @@ from threading import Lock, Thread
 
 import msgspec
 
-from pytest_crmeval.channel import Channel, ControllerGoneError, FindProblem, NextProgram, ProgramJudged
+from pytest_crmeval.channel import Channel, ControllerGoneError
+from pytest_crmeval.cluster.messages import FindProblem, NextProgram, ProgramJudged
 from pytest_crmeval.cluster.setup import ProgramTask
 from pytest_crmeval.journal.solutions.outcomes import SolutionOutcome
 from pytest_crmeval.ports.sandbox import Sandbox

@@ -8,7 +8,8 @@ from threading import Thread
 from typing import Any, Protocol
 
 from pytest_crmeval import channel
-from pytest_crmeval.channel import ChannelMessage, ControllerGoneError, ExecnetChannel, Reply, decode_message, encode
+from pytest_crmeval.channel import ChannelMessage, ExecnetChannel, decode_message, encode
+from pytest_crmeval.cluster import messages as cluster
 from pytest_crmeval.controller.loop import ControllerLoop, WaitingThreads
 from pytest_crmeval.controller.programs import ProgramQueue
 from pytest_crmeval.controller.queue import LATER, JobQueue
@@ -234,7 +235,7 @@ class MessageHandler:
         return value is not LATER
 
 
-NEXT = {channel.NextJob, channel.NextCase, channel.NextProgram}
+NEXT = {channel.NextJob, cluster.NextCase, cluster.NextProgram}
 HANDLERS: Mapping[type[ChannelMessage[Any]], Callable[[MessageHandler, Any, str], object]] = {
     channel.StartServer: lambda here, _message, _worker: here.run.start_server(),
     channel.ServerAddress: lambda here, _message, _worker: here.in_thread(here.run.server_address),
@@ -248,10 +249,10 @@ HANDLERS: Mapping[type[ChannelMessage[Any]], Callable[[MessageHandler, Any, str]
     ),
     channel.Settle: lambda here, message, worker: here.settled(worker, over=message.over),
     channel.NextJob: lambda here, _message, worker: here.next_job(worker),
-    channel.NextCase: lambda here, _message, worker: here.next_case(worker),
-    channel.NextProgram: lambda here, _message, worker: here.programs.next(worker),
-    channel.ProgramJudged: lambda here, message, _worker: here.programs.judged(message),
-    channel.FindProblem: lambda here, message, _worker: here.in_thread(
+    cluster.NextCase: lambda here, _message, worker: here.next_case(worker),
+    cluster.NextProgram: lambda here, _message, worker: here.programs.next(worker),
+    cluster.ProgramJudged: lambda here, message, _worker: here.programs.judged(message),
+    cluster.FindProblem: lambda here, message, _worker: here.in_thread(
         lambda: here.programs.problem(message.file, message.problem)
     ),
     channel.Take: lambda here, message, worker: here.queue.take(message.key, worker, patient=message.patient),
@@ -334,27 +335,3 @@ class WorkerEnd:
         with suppress(OSError):  # the worker is gone
             while (answer := self._answers.get()) is not None:
                 self._execnet.send(answer)
-
-
-class LocalChannel:
-    """The channel to the controller within its own process, if there are no workers."""
-
-    worker = "main"
-
-    def __init__(self, loop: ControllerLoop, handler: MessageHandler) -> None:
-        self._loop = loop
-        self._handler = handler
-
-    def ask(self, message: ChannelMessage[Reply]) -> Reply:
-        """Post a message and wait for the answer."""
-        reply = Future[Reply]()
-
-        def answer(value: Any, error: str) -> None:  # noqa: ANN401 (a reply)
-            reply.set_exception(ControllerGoneError(error)) if error else reply.set_result(value)
-
-        self._loop.post(self._handler.received, message, Sender(self.worker, answer))
-        return reply.result()
-
-    def tell(self, message: ChannelMessage[Any]) -> None:
-        """Post a message."""
-        self._loop.post(self._handler.received, message, Sender(self.worker, lambda _value, _error: None))

@@ -11,7 +11,7 @@ from itertools import count
 
 import msgspec
 
-from pytest_crmeval.channel import ProgramJudged
+from pytest_crmeval.cluster.messages import ProgramJudged
 from pytest_crmeval.cluster.setup import ProgramTask
 from pytest_crmeval.controller.loop import ControllerLoop
 from pytest_crmeval.controller.queue import ATTEMPTS, LATER, Later

@@ -16,9 +16,10 @@ from pytest_crmeval.controller.cluster import ClusterRun
 from pytest_crmeval.controller.header import announcement, omissions, say
 from pytest_crmeval.controller.in_flight import InFlight
 from pytest_crmeval.controller.job_log import JobLog
+from pytest_crmeval.controller.local_channel import LocalChannel
 from pytest_crmeval.controller.locking import RunLock
 from pytest_crmeval.controller.loop import ControllerLoop
-from pytest_crmeval.controller.messages import LocalChannel, MessageHandler
+from pytest_crmeval.controller.messages import MessageHandler
 from pytest_crmeval.controller.parts import check_rules, part_of
 from pytest_crmeval.controller.plan import Cases, RunPlan
 from pytest_crmeval.controller.prefetch import at_once, in_flight

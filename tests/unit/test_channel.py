@@ -31,8 +31,9 @@ from pytest_crmeval.channel import (
     decode_message,
     encode,
 )
+from pytest_crmeval.controller.local_channel import LocalChannel
 from pytest_crmeval.controller.loop import ControllerLoop
-from pytest_crmeval.controller.messages import HANDLERS, LocalChannel
+from pytest_crmeval.controller.messages import HANDLERS
 from pytest_crmeval.controller.worker import this_machine
 from pytest_crmeval.models.caps import Cap
 from pytest_crmeval.models.control import EVERYBODY, NO_CHARGE, Charge, Feedback

@@ -5,7 +5,8 @@ from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import Any
 
-from pytest_crmeval.channel import EndTrial, NextCase, Objection, WorkerChannel
+from pytest_crmeval.channel import EndTrial, Objection, WorkerChannel
+from pytest_crmeval.cluster.messages import NextCase
 from pytest_crmeval.cluster.pipe import NodePipe, PlayerLostError, PlayerPipe
 from tests.channels import Controller, controller
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_crmeval.channel import ProgramJudged
+from pytest_crmeval.cluster.messages import ProgramJudged
 from pytest_crmeval.controller.programs import ProgramQueue
 from pytest_crmeval.controller.queue import LATER
 from pytest_crmeval.ports.sandbox import SandboxError

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, contextmanager
 from threading import Barrier
 
 from pytest_crmeval.channel import Finished, Take
-from pytest_crmeval.controller.messages import LocalChannel
+from pytest_crmeval.controller.local_channel import LocalChannel
 from pytest_crmeval.controller.queue import NOTHING
 from pytest_crmeval.player.slots import PlayCase, Slots
 from tests.channels import Controller, controller
