@@ -85,7 +85,7 @@ def test_report_is_the_same_although_nodes_died_and_joined(
     killing.start()
 
     result = pytester.runpytest_subprocess(
-        *M, "--crmeval-cluster", nodes.address, "--crmeval-run", "cluster", timeout=150
+        *M, "--crmeval-cluster", nodes.address, "--crmeval-run", "cluster", timeout=400
     )
     killing.join()
     providers()
@@ -119,7 +119,7 @@ def test_agent_of_the_user_comes_with_the_runtime_environment(
         """
     )
 
-    result = pytester.runpytest_subprocess("--crmeval-cluster", "local", "--crmeval-agent", "bots:Half", timeout=150)
+    result = pytester.runpytest_subprocess("--crmeval-cluster", "local", "--crmeval-agent", "bots:Half", timeout=400)
 
     result.assert_outcomes(passed=4)
     result.stdout.fnmatch_lines(["crmeval cluster: 1 player on 127.0.0.2:* (Ray *)"])
