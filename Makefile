@@ -21,7 +21,7 @@ check: $(READY)  ## style, types, imports
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 
-bench: $(READY)  ## measure, side by side; at most ten minutes
+bench: $(READY)  ## measure, side by side; about eleven minutes
 	$(VENV)/bin/python -m benchmarks
 
 docs: $(READY)  ## build the documentation site into site/; a broken link is an error

@@ -1,4 +1,4 @@
-"""Run the benchmarks, print one table, and write it to ``benchmarks/results.md``; at most ten minutes.
+"""Run the benchmarks, print one table, and write it to ``benchmarks/results.md``; about eleven minutes.
 
     make bench                                      all
     .venv/bin/python -m benchmarks overhead sandbox some; results.md is not written
